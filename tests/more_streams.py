@@ -9,7 +9,22 @@ import json
 from typing import Any
 
 Line = dict[str, Any]
+# Lines; its exit status, the runs that succeed and that fail; the lines of -d; a part of the messages.
 Stream = tuple[list[Any], tuple[int, int, int], list[str], str]
+
+
+def ok(lines: list[Any], *shown: str) -> Stream:
+    """A stream of one run that succeeds; a line of -d has {tool} or {not tool} for its label."""
+    return lines, (0, 1, 0), [*shown], ""
+
+
+def fails(lines: list[Any], why: str, *shown: str) -> Stream:
+    """One of one run that fails."""
+    return lines, (1, 0, 1), [*shown], why
+
+
+def ends(lines: list[Any], how: tuple[int, int, int], why: str, *shown: str) -> Stream:
+    return lines, how, [*shown], why
 
 
 # ---------------------------------------------------------------- Kimi
@@ -52,42 +67,31 @@ KIMI_RUN = [
     kimi_says("One file."),
 ]
 KIMI: dict[str, Stream] = {
-    "kimi-code": ([KIMI_FIRST, *KIMI_RUN, KIMI_LAST], (0, 1, 0), ["{shell} ls"], ""),
-    "kimi-code-without-its-version": ([*KIMI_RUN, KIMI_LAST], (0, 1, 0), ["{shell} ls"], ""),
-    "kimi-cut-where-its-version-is-known": (
-        [KIMI_FIRST, *KIMI_RUN], (1, 0, 1), ["{shell} ls"], "ended without an answer",
-    ),
-    "kimi-cli-states-no-end": (KIMI_RUN, (0, 1, 0), ["{shell} ls"], ""),
-    "kimi-cut-in-a-call": (KIMI_RUN[:1], (1, 0, 1), [], "1 call open (shell)"),
-    "kimi-cut-behind-a-call": (KIMI_RUN[:2], (1, 0, 1), ["{shell} ls"], "without an answer"),
-    "kimi-version-alone": ([KIMI_FIRST], (1, 0, 1), [], "without an answer"),
-    "kimi-saved": (
-        [
-            {"role": "_system_prompt", "content": "You are."}, {"role": "_checkpoint", "id": 0},
-            {"role": "user", "content": "Hi"}, *KIMI_RUN, {"role": "_usage", "token_count": 123},
-            {"role": "_checkpoint", "id": 1}, {"role": "user", "content": parts("Go on.")}, KIMI_RUN[0],
-        ],
-        (1, 1, 1), ["{shell} ls"], "1 call open (shell)",
-    ),
-    "kimi-calls": (
-        [
-            kimi_calls(("Bash", {"command": "false"}), ("StrReplaceFile", {"path": "a", "edit": {}})),
-            kimi_result("Bash", "no\nCommand failed with exit code: 3."),
-            kimi_result("StrReplaceFile", parts("<system>ERROR: `a` does not exist.</system>")),
-            kimi_calls(("ReadFile", {"path": "b"}), ("Shell", {"command": "make"})),
-            kimi_result("ReadFile", parts("<system>3 lines read.</system>", "x")),
-            kimi_result("Shell", parts("<system>ERROR: Command failed with exit code: 2.</system>", "y")),
-            kimi_calls(("SetTodoList", {"todos": [{"title": "x", "status": "done"}, {"title": "y", "status": "pending"}]})),
-            kimi_result("SetTodoList"),
-            {"role": "meta", "type": "turn.step.retrying", "error_message": "overloaded", "failed_attempt": 1},
-            kimi_says([{"type": "think", "think": "Hm."}, *parts("Done.")]),
-        ],
-        (0, 1, 0),
-        [
-            "{shell} false (exit 3)", "{not edit} a (error: `a` does not exist.)", "{read} b",
-            "{shell} make (exit 2)", "{updateTodos} (1 of 2 done)",
-        ], "",
-    ),
+    "kimi-code": ok([KIMI_FIRST, *KIMI_RUN, KIMI_LAST], "{shell} ls"),
+    "kimi-code-without-its-version": ok([*KIMI_RUN, KIMI_LAST], "{shell} ls"),
+    "kimi-cut-where-its-version-is-known": fails([KIMI_FIRST, *KIMI_RUN], "ended without an answer",
+        "{shell} ls"),
+    "kimi-cli-states-no-end": ok(KIMI_RUN, "{shell} ls"),
+    "kimi-cut-in-a-call": fails(KIMI_RUN[:1], "1 call open (shell)"),
+    "kimi-cut-behind-a-call": fails(KIMI_RUN[:2], "without an answer", "{shell} ls"),
+    "kimi-version-alone": fails([KIMI_FIRST], "without an answer"),
+    "kimi-saved": ends([{"role": "_system_prompt", "content": "You are."}, {"role": "_checkpoint", "id": 0},
+        {"role": "user", "content": "Hi"}, *KIMI_RUN, {"role": "_usage", "token_count": 123},
+        {"role": "_checkpoint", "id": 1}, {"role": "user", "content": parts("Go on.")}, KIMI_RUN[0]],
+        (1, 1, 1), "1 call open (shell)", "{shell} ls"),
+    "kimi-calls": ok(
+        [kimi_calls(("Bash", {"command": "false"}), ("StrReplaceFile", {"path": "a", "edit": {}})),
+        kimi_result("Bash", "no\nCommand failed with exit code: 3."),
+        kimi_result("StrReplaceFile", parts("<system>ERROR: `a` does not exist.</system>")),
+        kimi_calls(("ReadFile", {"path": "b"}), ("Shell", {"command": "make"})),
+        kimi_result("ReadFile", parts("<system>3 lines read.</system>", "x")),
+        kimi_result("Shell", parts("<system>ERROR: Command failed with exit code: 2.</system>", "y")),
+        kimi_calls(("SetTodoList", {"todos": [{"title": "x", "status": "done"}, {"title": "y", "status": "pending"}]})),
+        kimi_result("SetTodoList"),
+        {"role": "meta", "type": "turn.step.retrying", "error_message": "overloaded", "failed_attempt": 1},
+        kimi_says([{"type": "think", "think": "Hm."}, *parts("Done.")])], "{shell} false (exit 3)",
+        "{not edit} a (error: `a` does not exist.)", "{read} b", "{shell} make (exit 2)",
+        "{updateTodos} (1 of 2 done)"),
 }  # fmt: skip
 
 
@@ -152,52 +156,28 @@ GROK_OK = {
 GROK_CALLS = ["{shell} exit 3 (exit 3)", "{read} /w/a (4 lines)"]
 GROK_NOT_FOUND = "{not read} /w/b (not found: /w/b does not exist.)"
 GROK: dict[str, Stream] = {
-    "grok": (
-        [
-            GROK_FIRST,
-            {"type": "thought", "data": "Hm"},
-            *grok_call("run_terminal_command", {"command": "exit 3"}, GROK_FAILED),
-            {"type": "usage", "usage": {"input_tokens": 3}},
-            *grok_call("read_file", {"target_file": "/w/a"}, GROK_READ),
-            *grok_call("read_file", {"target_file": "/w/b"}, GROK_MISSING, "failed"),
-            *grok_call("gh__list", {}),
-            {"type": "text", "data": "Al"},
-            {"type": "text", "data": "l done."},
-            grok_end(usage={"input_tokens": 3}, num_turns=2),
-        ],
-        (0, 1, 0), [*GROK_CALLS, GROK_NOT_FOUND, "{mcp} gh/list"], "",
-    ),
-    "grok-older": ([{"type": "text", "data": "Hi"}, grok_end("EndTurn")], (0, 1, 0), [], ""),
-    "grok-stopped": (
-        [{"type": "text", "data": "Hi"}, {"type": "max_turns_reached"}, grok_end("max_turn_requests")],
-        (1, 0, 1), [], "failed: stopped: max_turn_requests",
-    ),
-    "grok-error": (
-        [{"type": "thought", "data": "Hm"}, {"type": "error", "message": "No such model."}],
-        (1, 0, 1), [], "No such model.",
-    ),
-    "grok-error-and-end": (
-        [{"type": "text", "data": "Hm"}, {"type": "error", "message": "Overloaded."}, grok_end()],
-        (1, 0, 1), [], "failed: Overloaded.",
-    ),
-    "grok-cut": (
-        [*grok_call("read_file", {"target_file": "/w/a"}, GROK_READ)],
-        (1, 0, 1), ["{read} /w/a (4 lines)"], "ended without a result",
-    ),
-    "grok-messages": (
-        [
-            GROK_INIT,
-            *grok_used("run_terminal_command", {"command": "exit 3"}, GROK_FAILED),
-            *grok_used("read_file", {"target_file": "/w/a"}, GROK_READ),
-            *grok_used("read_file", {"target_file": "/w/b"}, GROK_MISSING, error=True),
-            *grok_used("search_replace", {"file_path": "/w/a"}, {"type": "SearchReplace", "EditsApplied": {"tool_output_for_prompt": "Updated."}}),
-            *grok_used("list_dir", {"target_directory": "."}, "- /w/"),
-            GROK_OK,
-        ],
-        (0, 1, 0),
-        ["{shell} exit 3 (exit 3)", "{read} a (4 lines)",
-         "{not read} b (not found: /w/b does not exist.)", "{edit} a", "{ls} ."], "",
-    ),
+    "grok": ok([GROK_FIRST, {"type": "thought", "data": "Hm"},
+        *grok_call("run_terminal_command", {"command": "exit 3"}, GROK_FAILED),
+        {"type": "usage", "usage": {"input_tokens": 3}},
+        *grok_call("read_file", {"target_file": "/w/a"}, GROK_READ),
+        *grok_call("read_file", {"target_file": "/w/b"}, GROK_MISSING, "failed"), *grok_call("gh__list", {}),
+        {"type": "text", "data": "Al"}, {"type": "text", "data": "l done."},
+        grok_end(usage={"input_tokens": 3}, num_turns=2)], *GROK_CALLS, GROK_NOT_FOUND, "{mcp} gh/list"),
+    "grok-older": ok([{"type": "text", "data": "Hi"}, grok_end("EndTurn")]),
+    "grok-stopped": fails([{"type": "text", "data": "Hi"}, {"type": "max_turns_reached"},
+        grok_end("max_turn_requests")], "failed: stopped: max_turn_requests"),
+    "grok-error": fails([{"type": "thought", "data": "Hm"}, {"type": "error", "message": "No such model."}],
+        "No such model."),
+    "grok-error-and-end": fails([{"type": "text", "data": "Hm"}, {"type": "error", "message": "Overloaded."},
+        grok_end()], "failed: Overloaded."),
+    "grok-cut": fails([*grok_call("read_file", {"target_file": "/w/a"}, GROK_READ)], "ended without a result",
+        "{read} /w/a (4 lines)"),
+    "grok-messages": ok([GROK_INIT, *grok_used("run_terminal_command", {"command": "exit 3"}, GROK_FAILED),
+        *grok_used("read_file", {"target_file": "/w/a"}, GROK_READ),
+        *grok_used("read_file", {"target_file": "/w/b"}, GROK_MISSING, error=True),
+        *grok_used("search_replace", {"file_path": "/w/a"}, {"type": "SearchReplace", "EditsApplied": {"tool_output_for_prompt": "Updated."}}),
+        *grok_used("list_dir", {"target_directory": "."}, "- /w/"), GROK_OK], "{shell} exit 3 (exit 3)",
+        "{read} a (4 lines)", "{not read} b (not found: /w/b does not exist.)", "{edit} a", "{ls} ."),
 }  # fmt: skip
 
 
@@ -240,42 +220,28 @@ AGY_ASKED = agy("DONE", "user_input", 0)
 AGY_SAID = [agy("ACTIVE", text_delta="OK"), agy("DONE", text_delta="\n", duration_seconds=4.4)]
 AGY_DENIED = {"type": "TOOL_ERROR", "message": "user denied permission to run command"}
 ANTIGRAVITY: dict[str, Stream] = {
-    "antigravity": (
-        [
-            AGY_FIRST, AGY_ASKED,
-            *agy_call("run_command", {"CommandLine": "make", "Cwd": "/w"}, output="done"),
-            *agy_call("run_command", {"CommandLine": "false"}, index=4, error="exit status 1"),
-            *agy_call("view_file", {"AbsolutePath": "/w/a"}, index=5, output="x")[1:],
-            *agy_call("call_mcp_tool", {"ServerName": "gh", "ToolName": "list", "Arguments": {}}, index=6, output="x"),
-            agy("DONE", "subagent", 7, tool_name="invoke_subagent", subagent_info={"subagents": [{"role": "Tester", "initial_prompt": "Test it.", "conversation_id": "ag-2"}]}),
-            *AGY_SAID, agy_end(),
-        ],
-        (0, 1, 0), ["{shell} make", "{shell} false (exit 1)", "{read} a", "{mcp} gh/list", "{task} Tester"], "",
-    ),
-    "antigravity-two-turns": (
-        [AGY_FIRST, AGY_ASKED, *AGY_SAID, agy_end(), AGY_ASKED, *AGY_SAID, agy_end()], (0, 2, 0), [], "",
-    ),
-    "antigravity-success-without-an-answer": (
-        [
-            AGY_FIRST, AGY_ASKED, agy("DONE"),
-            *agy_call("run_command", {"CommandLine": "ls"}, "ERROR", error=AGY_DENIED),
-            agy_end("", denied_actions=[{"action": "command", "display_name": "RunCommand"}]),
-        ],
-        (1, 0, 1), ["{not shell} ls (permission denied: user denied permission to run command)"],
+    "antigravity": ok([AGY_FIRST, AGY_ASKED,
+        *agy_call("run_command", {"CommandLine": "make", "Cwd": "/w"}, output="done"),
+        *agy_call("run_command", {"CommandLine": "false"}, index=4, error="exit status 1"),
+        *agy_call("view_file", {"AbsolutePath": "/w/a"}, index=5, output="x")[1:],
+        *agy_call("call_mcp_tool", {"ServerName": "gh", "ToolName": "list", "Arguments": {}}, index=6, output="x"),
+        agy("DONE", "subagent", 7, tool_name="invoke_subagent", subagent_info={"subagents": [{"role": "Tester", "initial_prompt": "Test it.", "conversation_id": "ag-2"}]}),
+        *AGY_SAID, agy_end()], "{shell} make", "{shell} false (exit 1)", "{read} a", "{mcp} gh/list",
+        "{task} Tester"),
+    "antigravity-two-turns": ends([AGY_FIRST, AGY_ASKED, *AGY_SAID, agy_end(), AGY_ASKED, *AGY_SAID,
+        agy_end()], (0, 2, 0), ""),
+    "antigravity-success-without-an-answer": fails([AGY_FIRST, AGY_ASKED, agy("DONE"),
+        *agy_call("run_command", {"CommandLine": "ls"}, "ERROR", error=AGY_DENIED),
+        agy_end("", denied_actions=[{"action": "command", "display_name": "RunCommand"}])],
         "failed: no answer, though it says success; denied: RunCommand",
-    ),
-    "antigravity-success-within-a-step": (
-        [AGY_FIRST, AGY_ASKED, AGY_SAID[0], agy_end("OK", usage={"total_tokens": 0})],
-        (1, 0, 1), [], "failed: stopped within a step",
-    ),
-    "antigravity-error": (
-        [AGY_FIRST, agy_end("", "ERROR", error="model unavailable")], (1, 0, 1), [], "failed: model unavailable",
-    ),
-    "antigravity-waiting": ([AGY_FIRST, agy_end("", "WAITING")], (1, 0, 1), [], "failed: waiting"),
-    "antigravity-structured": (
-        [AGY_FIRST, AGY_ASKED, agy_end("", structured_output={"ok": True})], (0, 1, 0), [], "",
-    ),
-    "antigravity-cut": ([AGY_FIRST, *AGY_SAID], (1, 0, 1), [], "ended without a result"),
+        "{not shell} ls (permission denied: user denied permission to run command)"),
+    "antigravity-success-within-a-step": fails([AGY_FIRST, AGY_ASKED, AGY_SAID[0],
+        agy_end("OK", usage={"total_tokens": 0})], "failed: stopped within a step"),
+    "antigravity-error": fails([AGY_FIRST, agy_end("", "ERROR", error="model unavailable")],
+        "failed: model unavailable"),
+    "antigravity-waiting": fails([AGY_FIRST, agy_end("", "WAITING")], "failed: waiting"),
+    "antigravity-structured": ok([AGY_FIRST, AGY_ASKED, agy_end("", structured_output={"ok": True})]),
+    "antigravity-cut": fails([AGY_FIRST, *AGY_SAID], "ended without a result"),
 }  # fmt: skip
 
 
@@ -327,42 +293,26 @@ def went(result: str, success: bool = True, **members: Any) -> Line:
 
 
 CLINE: dict[str, Stream] = {
-    "cline": (
-        [
-            *CLINE_FIRST, CLINE_STEP,
-            cline_event("content_start", "reasoning", reasoning="Hm."),
-            *cline_call("run_commands", {"commands": ["make", "make test"]}, went("ok"), went("ok")),
-            *cline_call("read_files", {"files": [{"path": "a"}, {"path": "b"}]}, went("x"), went("y")),
-            *cline_call("run_commands", {"commands": [{"command": "false", "args": ["-x"]}]}, went("", False, error="Command exited with code 1")),
-            *cline_call("editor", {"path": "n", "new_text": "x\ny"}, went("File created successfully at: n")),
-            *cline_call("editor", {"path": "a", "old_text": "y", "new_text": "x"}, error="Tool \"editor\" is disabled by policy"),
-            *cline_call("fetch_web_content", {"requests": [{"url": "https://x.y", "prompt": "sum"}]}, went("page")),
-            *CLINE_SAID, cline_end(),
-        ],
-        (0, 1, 0),
-        [
-            "{shell} make; make test (2.0 s)", "{read} a b", "{shell} false -x (exit 1, 2.0 s)",
-            "{write} n (2 lines)",
-            '{not edit} a (error: Tool "editor" is disabled by policy)',
-            "{webFetch} https://x.y (4 characters, 2.0 s)",
-        ], "",
-    ),
-    "cline-failed": (
-        [*CLINE_FIRST, CLINE_STEP,
-         cline_event("error", error={"name": "Error", "message": "API key is missing."}, recoverable=False),
-         cline_end("error")],
-        (1, 0, 1), [], "failed: API key is missing.",
-    ),
-    "cline-recovers": (
-        [*CLINE_FIRST, cline_event("error", error={"message": "slow"}, recoverable=True), *CLINE_SAID, cline_end()],
-        (0, 1, 0), [], "",
-    ),
-    "cline-aborted": (
-        [*CLINE_FIRST, CLINE_STEP, cline("run_abort_requested", reason="sigint"), cline_end("aborted"),
-         cline("run_aborted", reason="local_abort", message="stopped")],
-        (1, 0, 1), [], "failed: finished: aborted",
-    ),
-    "cline-cut": ([*CLINE_FIRST, *CLINE_SAID], (1, 0, 1), [], "ended without a result"),
+    "cline": ok([*CLINE_FIRST, CLINE_STEP, cline_event("content_start", "reasoning", reasoning="Hm."),
+        *cline_call("run_commands", {"commands": ["make", "make test"]}, went("ok"), went("ok")),
+        *cline_call("read_files", {"files": [{"path": "a"}, {"path": "b"}]}, went("x"), went("y")),
+        *cline_call("run_commands", {"commands": [{"command": "false", "args": ["-x"]}]}, went("", False, error="Command exited with code 1")),
+        *cline_call("editor", {"path": "n", "new_text": "x\ny"}, went("File created successfully at: n")),
+        *cline_call("editor", {"path": "a", "old_text": "y", "new_text": "x"}, error="Tool \"editor\" is disabled by policy"),
+        *cline_call("fetch_web_content", {"requests": [{"url": "https://x.y", "prompt": "sum"}]}, went("page")),
+        *CLINE_SAID, cline_end()], "{shell} make; make test (2.0 s)", "{read} a b",
+        "{shell} false -x (exit 1, 2.0 s)", "{write} n (2 lines)",
+        '{not edit} a (error: Tool "editor" is disabled by policy)',
+        "{webFetch} https://x.y (4 characters, 2.0 s)"),
+    "cline-failed": fails([*CLINE_FIRST, CLINE_STEP,
+        cline_event("error", error={"name": "Error", "message": "API key is missing."}, recoverable=False),
+        cline_end("error")], "failed: API key is missing."),
+    "cline-recovers": ok([*CLINE_FIRST, cline_event("error", error={"message": "slow"}, recoverable=True),
+        *CLINE_SAID, cline_end()]),
+    "cline-aborted": fails([*CLINE_FIRST, CLINE_STEP, cline("run_abort_requested", reason="sigint"),
+        cline_end("aborted"), cline("run_aborted", reason="local_abort", message="stopped")],
+        "failed: finished: aborted"),
+    "cline-cut": fails([*CLINE_FIRST, *CLINE_SAID], "ended without a result"),
 }  # fmt: skip
 
 
@@ -415,46 +365,32 @@ GOOSE_REFUSED = {
     "toolResult": {"status": "error", "error": "-32602: no path"},
 }
 GOOSE: dict[str, Stream] = {
-    "goose": (
-        [
-            goose("assistant", {"type": "thinking", "thinking": "Hm", "signature": ""}),
-            *goose_call("developer__shell", {"command": "make"}, structuredContent={"exit_code": 0}),
-            *goose_call("shell", {"command": "false"}, "no", wrong=True, owner="developer", structuredContent={"exit_code": 1}),
-            *goose_call("developer__text_editor", {"command": "view", "path": "a"}),
-            *goose_call("text_editor", {"command": "str_replace", "path": "a"}, owner="developer"),
-            *goose_call("gh__list", {}), *goose_call("search", {}, owner="docs"),
-            {"type": "notification", "extension_id": "developer", "log": {"message": "x"}},
-            goose_says("All "), goose_says("done."), GOOSE_LAST,
-        ],
-        (0, 1, 0),
-        ["{shell} make (exit 0)", "{shell} false (exit 1)", "{read} a", "{edit} a", "{mcp} gh/list",
-         "{mcp} docs/search"], "",
-    ),
-    "goose-refused": (
+    "goose": ok([goose("assistant", {"type": "thinking", "thinking": "Hm", "signature": ""}),
+        *goose_call("developer__shell", {"command": "make"}, structuredContent={"exit_code": 0}),
+        *goose_call("shell", {"command": "false"}, "no", wrong=True, owner="developer", structuredContent={"exit_code": 1}),
+        *goose_call("developer__text_editor", {"command": "view", "path": "a"}),
+        *goose_call("text_editor", {"command": "str_replace", "path": "a"}, owner="developer"),
+        *goose_call("gh__list", {}), *goose_call("search", {}, owner="docs"),
+        {"type": "notification", "extension_id": "developer", "log": {"message": "x"}}, goose_says("All "),
+        goose_says("done."), GOOSE_LAST], "{shell} make (exit 0)", "{shell} false (exit 1)", "{read} a",
+        "{edit} a", "{mcp} gh/list", "{mcp} docs/search"),
+    "goose-refused": ok(
         [goose("assistant", {"type": "toolRequest", "id": "t-x", "toolCall": {"status": "success", "value": {"name": "write", "arguments": {}}}}),
-         goose("user", GOOSE_REFUSED), goose_says("Sorry."), GOOSE_LAST],
-        (0, 1, 0), ["{not write} (error: -32602: no path)"], "",
-    ),
-    "goose-error": (
-        [goose_says("I"), {"type": "error", "error": "stream broke"}, {"type": "complete", "total_tokens": None}],
-        (1, 0, 1), [], "failed: stream broke",
-    ),
-    "goose-provider-failed": (
+        goose("user", GOOSE_REFUSED), goose_says("Sorry."), GOOSE_LAST],
+        "{not write} (error: -32602: no path)"),
+    "goose-error": fails([goose_says("I"), {"type": "error", "error": "stream broke"},
+        {"type": "complete", "total_tokens": None}], "failed: stream broke"),
+    "goose-provider-failed": fails(
         [goose_says("Ran into this error: Authentication error: no key.\n\nPlease retry if you think this is transient."),
-         {"type": "complete", "total_tokens": 0}],
-        (1, 0, 1), [], "failed: Ran into this error: Authentication error: no key.",
-    ),
-    "goose-no-credits": (
-        [goose("assistant", {"type": "systemNotification", "notificationType": "creditsExhausted", "msg": "Top up."}), GOOSE_LAST],
-        (1, 0, 1), [], "failed: Top up.",
-    ),
-    "goose-turns": (
-        [*goose_call("developer__shell", {"command": "make"}),
-         goose_says("I've reached the maximum number of actions I can do without user input. Would you like me to continue?", "m9"),
-         GOOSE_LAST],
-        (1, 0, 1), ["{shell} make"], "failed: I've reached the maximum number of actions",
-    ),
-    "goose-cut": ([goose_says("All"), goose_says(" done.")], (1, 0, 1), [], "ended without a result"),
+        {"type": "complete", "total_tokens": 0}],
+        "failed: Ran into this error: Authentication error: no key."),
+    "goose-no-credits": fails(
+        [goose("assistant", {"type": "systemNotification", "notificationType": "creditsExhausted", "msg": "Top up."}),
+        GOOSE_LAST], "failed: Top up."),
+    "goose-turns": fails([*goose_call("developer__shell", {"command": "make"}),
+        goose_says("I've reached the maximum number of actions I can do without user input. Would you like me to continue?", "m9"),
+        GOOSE_LAST], "failed: I've reached the maximum number of actions", "{shell} make"),
+    "goose-cut": fails([goose_says("All"), goose_says(" done.")], "ended without a result"),
 }  # fmt: skip
 
 
@@ -478,30 +414,21 @@ def cursor_told(text: str, **members: Any) -> Line:
 CURSOR_SAID = cursor_saved("assistant", *parts("Done."))
 CURSOR_CALL = {"type": "tool_use", "name": "Shell", "input": {"command": "ls"}}
 CURSOR: dict[str, Stream] = {
-    "transcript": (
-        [cursor_asks(), cursor_saved("assistant", *parts("I look.\n\n[REDACTED]"), CURSOR_CALL, CURSOR_CALL),
-         CURSOR_SAID],
-        (0, 1, 0), ["{shell} ls"] * 2, "",
-    ),
-    "transcript-of-two-turns": (
-        [cursor_asks(), cursor_saved("assistant", CURSOR_CALL), {"type": "turn_ended", "status": "error", "error": "no network"},
-         cursor_asks(), CURSOR_SAID, {"type": "turn_ended", "status": "success"}],
-        (1, 1, 1), ["{shell} ls"], "failed: no network",
-    ),
-    "transcript-with-results": (
-        [cursor_asks(), cursor_saved("assistant", CURSOR_CALL, CURSOR_CALL),
-         cursor_saved("user", cursor_told("ok"), cursor_told("no such thing", is_error=True)),
-         CURSOR_SAID, {"type": "turn_ended", "status": "completed"}],
-        (0, 1, 0), ["{shell} ls", "{not shell} ls (error: no such thing)"], "",
-    ),
-    "transcript-aborted": (
-        [cursor_asks(), cursor_saved("assistant", *parts("I see.")),
-         {"type": "turn_ended", "status": "aborted", "error": "User aborted/interrupted manually."}],
-        (1, 0, 1), [], "User aborted",
-    ),
-    "transcript-cut-in-a-call": (
-        [cursor_asks(), cursor_saved("assistant", CURSOR_CALL)], (1, 0, 1), [], "1 call open (shell)",
-    ),
+    "transcript": ok([cursor_asks(),
+        cursor_saved("assistant", *parts("I look.\n\n[REDACTED]"), CURSOR_CALL, CURSOR_CALL), CURSOR_SAID],
+        *(["{shell} ls"] * 2)),
+    "transcript-of-two-turns": ends([cursor_asks(), cursor_saved("assistant", CURSOR_CALL),
+        {"type": "turn_ended", "status": "error", "error": "no network"}, cursor_asks(), CURSOR_SAID,
+        {"type": "turn_ended", "status": "success"}], (1, 1, 1), "failed: no network", "{shell} ls"),
+    "transcript-with-results": ok([cursor_asks(), cursor_saved("assistant", CURSOR_CALL, CURSOR_CALL),
+        cursor_saved("user", cursor_told("ok"), cursor_told("no such thing", is_error=True)), CURSOR_SAID,
+        {"type": "turn_ended", "status": "completed"}], "{shell} ls",
+        "{not shell} ls (error: no such thing)"),
+    "transcript-aborted": fails([cursor_asks(), cursor_saved("assistant", *parts("I see.")),
+        {"type": "turn_ended", "status": "aborted", "error": "User aborted/interrupted manually."}],
+        "User aborted"),
+    "transcript-cut-in-a-call": fails([cursor_asks(), cursor_saved("assistant", CURSOR_CALL)],
+        "1 call open (shell)"),
 }  # fmt: skip
 
 
@@ -538,43 +465,29 @@ def acp_end(reason: str = "end_turn") -> Line:
 
 
 ACP: dict[str, Stream] = {
-    "acp": (
-        [
-            {"jsonrpc": "2.0", "id": 1, "result": {"protocolVersion": 1, "agentInfo": {"name": "x"}}},
-            {"jsonrpc": "2.0", "id": 2, "result": {"sessionId": "a-1"}},
-            acp("available_commands_update", availableCommands=[]),
-            acp("agent_thought_chunk", content={"type": "text", "text": "Hm"}),
-            *acp_call("1", "execute", "`make`", rawInput={"command": "make"}),
-            *acp_call("2", "read", "Read a", "failed", "no such file", locations=[{"path": "a"}]),
-            *acp_call("3", "other", "Mystery"),
-            *acp_call("4", "think", "Look around", _meta={"claudeCode": {"toolName": "Agent"}}, rawInput={"description": "Look"}),
-            acp("tool_call", toolCallId="5", kind="edit", title="Editing files", content=[{"type": "diff", "path": "b", "oldText": None, "newText": "x"}]),
-            acp("tool_call_update", toolCallId="5", status="completed"),
-            acp("tool_call", toolCallId="6", kind="edit", title="Editing files", status="completed", content=[{"type": "diff", "path": "c", "oldText": "x", "newText": "y"}]),
-            acp("plan", entries=[{"content": "x", "status": "completed"}, {"content": "y", "status": "pending"}]),
-            acp_says("Al"), acp_says("l done."), acp_end(),
-        ],
-        (0, 1, 0),
-        [
-            "{shell} make", "{not read} a (error: no such file)", "Used tool Mystery", "{task} Look", "{write} b (1 line)", "{edit} c",
-            "{updateTodos} (1 of 2 done)",
-        ], "",
-    ),
-    "acp-both-ways": (
-        [
-            {"jsonrpc": "2.0", "id": 3, "method": "session/prompt", "params": {"sessionId": "a-1", "prompt": parts("Do it.")}},
-            {"jsonrpc": "2.0", "id": 0, "method": "fs/read_text_file", "params": {"sessionId": "a-1", "path": "/w/a"}},
-            {"jsonrpc": "2.0", "id": 0, "error": {"code": 1, "message": "no such file"}},
-            acp_says("Done."), acp_end(),
-        ],
-        (0, 1, 0), [], "",
-    ),
-    "acp-refused": ([acp_says("No."), acp_end("refusal")], (1, 0, 1), [], "failed: stopped: refusal"),
-    "acp-error": (
-        [acp_says("Hm"), {"jsonrpc": "2.0", "id": 3, "error": {"code": -32000, "message": "no key"}}],
-        (1, 0, 1), [], "failed: no key",
-    ),
-    "acp-cut": ([acp_says("Done.")], (1, 0, 1), [], "ended without a result"),
+    "acp": ok([{"jsonrpc": "2.0", "id": 1, "result": {"protocolVersion": 1, "agentInfo": {"name": "x"}}},
+        {"jsonrpc": "2.0", "id": 2, "result": {"sessionId": "a-1"}},
+        acp("available_commands_update", availableCommands=[]),
+        acp("agent_thought_chunk", content={"type": "text", "text": "Hm"}),
+        *acp_call("1", "execute", "`make`", rawInput={"command": "make"}),
+        *acp_call("2", "read", "Read a", "failed", "no such file", locations=[{"path": "a"}]),
+        *acp_call("3", "other", "Mystery"),
+        *acp_call("4", "think", "Look around", _meta={"claudeCode": {"toolName": "Agent"}}, rawInput={"description": "Look"}),
+        acp("tool_call", toolCallId="5", kind="edit", title="Editing files", content=[{"type": "diff", "path": "b", "oldText": None, "newText": "x"}]),
+        acp("tool_call_update", toolCallId="5", status="completed"),
+        acp("tool_call", toolCallId="6", kind="edit", title="Editing files", status="completed", content=[{"type": "diff", "path": "c", "oldText": "x", "newText": "y"}]),
+        acp("plan", entries=[{"content": "x", "status": "completed"}, {"content": "y", "status": "pending"}]),
+        acp_says("Al"), acp_says("l done."), acp_end()], "{shell} make", "{not read} a (error: no such file)",
+        "Used tool Mystery", "{task} Look", "{write} b (1 line)", "{edit} c", "{updateTodos} (1 of 2 done)"),
+    "acp-both-ways": ok(
+        [{"jsonrpc": "2.0", "id": 3, "method": "session/prompt", "params": {"sessionId": "a-1", "prompt": parts("Do it.")}},
+        {"jsonrpc": "2.0", "id": 0, "method": "fs/read_text_file", "params": {"sessionId": "a-1", "path": "/w/a"}},
+        {"jsonrpc": "2.0", "id": 0, "error": {"code": 1, "message": "no such file"}}, acp_says("Done."),
+        acp_end()]),
+    "acp-refused": fails([acp_says("No."), acp_end("refusal")], "failed: stopped: refusal"),
+    "acp-error": fails([acp_says("Hm"),
+        {"jsonrpc": "2.0", "id": 3, "error": {"code": -32000, "message": "no key"}}], "failed: no key"),
+    "acp-cut": fails([acp_says("Done.")], "ended without a result"),
 }  # fmt: skip
 
 STREAMS: dict[str, Stream] = {**KIMI, **GROK, **ANTIGRAVITY, **CLINE, **GOOSE, **CURSOR, **ACP}
