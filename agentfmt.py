@@ -169,6 +169,7 @@ REJECTS_SHOWN = 10  # rejected lines shown per run of a FILE; the others are onl
 KEPT_PROSE = 100  # of these others, one of which may tell why a run failed; a private key has fewer
 SESSION_PREFIX = 8  # characters of a session ID that messages show
 NAMES_SHOWN = 5  # names that a message lists: open calls, types
+TYPES_OF_AN_AGENT = 3  # fewer may be a wrapper's, beside the end of a run
 LINES_TO_HINT = 10  # lines without a run, after which a message says what they look like
 MAX_WAITING = 1000  # messages that wait for the end of a table on a terminal
 TELLTALE = 12  # bytes of a known value whose occurrence triggers the full search
@@ -2278,6 +2279,7 @@ class FileNotes:
         # The last of them that nobody has looked at, each with the reason for damage.
         self.waiting = collections.deque[tuple[str | None, bytes]](maxlen=KEPT_PROSE)
         self.runs = 0  # that began in it
+        self.lone_lines = 0  # runs that succeeded by a line alone
         self.has_run = self.is_saved = self.ended = False
         self.limit = ""  # that ended the reading of it
         self.second_stream = ""  # the place of a run whose events are in another wrapping
@@ -2289,6 +2291,21 @@ class FileNotes:
 
     def is_stream(self) -> bool:
         return self.has_run or not self.source.looks_like
+
+    def is_only_head(self) -> bool:
+        """Is it the head of a saved session? A line alone does not end that."""
+        return self.is_saved and self.runs == self.lone_lines
+
+    def unexplained(self) -> list[OutsideEvents]:
+        """Events that are no run's in the same FILE: an end alone doesn't explain many."""
+        only_ends = 0 < self.runs == self.lone_lines
+        return [
+            group
+            for group in self.outside.values()
+            if group.certain
+            or not self.has_run
+            or (only_ends and len(group.types) >= TYPES_OF_AN_AGENT)
+        ]
 
 
 # Prose that is no reason for a failure: a setting of a file that was given by mistake, and a line
@@ -2445,13 +2462,13 @@ OTHER_FILES = {
 
 def events_outside(reporter: Reporter, file: FileNotes) -> str:
     """The events of a FILE that belong to no run; without a run they may be an unknown agent's."""
-    groups = [group for group in file.outside.values() if group.certain or not file.has_run]
+    groups = file.unexplained()
     if not groups:
         return ""
     types = {kind: None for group in groups for kind in group.types}
     listed, s = reporter.list_names(types), "s" if len(types) > 1 else ""
     recognized = any(group.known for group in groups)
-    if not recognized and not file.has_run:
+    if not recognized and file.runs == file.lone_lines:
         what = f"type{s}: {listed}" if types else "objects without a type"
         return f"{file.source.name}: no agent that I know wrote this ({what})"
     kinds = f" ({listed})" if recognized else f" of unknown type{s} ({listed})"
@@ -2483,7 +2500,7 @@ def no_events(_report: Reporter, file: FileNotes) -> str:
 
 def saved_without_run(_report: Reporter, file: FileNotes) -> str:
     message = f"{file.source.name}: only the head of a saved session, without a run"
-    return message if file.is_saved and not file.has_run else ""
+    return message if file.is_only_head() else ""
 
 
 def two_wrappings(_report: Reporter, file: FileNotes) -> str:
@@ -3050,7 +3067,8 @@ def prefix_kind(prefix: bytes) -> str:
     """What the prefixes of a log collector's lines have in common: everything but numbers, levels,
     and the names of months, days, halves of a day and time zones."""
     text = prefix.removeprefix(BOM).decode("utf-8", "replace")
-    return " ".join(re.sub(r"[0-9]+(?:[.,:][0-9]+)*", "0", VARYING.sub("0", text)).split())
+    kind = re.sub(r"[0-9]+(?:[.,:][0-9]+)*", "0", VARYING.sub("0", text))
+    return " ".join(kind.split()) or ("blank" if text else "")
 
 
 VARYING = regex(
@@ -7248,6 +7266,7 @@ class Runs:
     def end(self, session: Session) -> None:
         run, session.run = cast("Run", session.run), None
         run.state = ENDED
+        session.file.lone_lines += run.succeeded and run.events == 1
         run.calls.clear()  # they refer to the run, and events are not collected
         self.reporter.report_unshown(self.file)
 
@@ -7301,8 +7320,7 @@ class Runs:
         reporter.report_unshown(file)
         matches, self.matches = describe_matches(self.matches), {}
         file.ended, file.limit = True, self.limits.reached
-        unknown = any(group.certain or not file.has_run for group in file.outside.values())
-        unknown = unknown or bool(file.second_stream)
+        unknown = bool(file.unexplained() or file.is_only_head() or file.second_stream)
         if matches and not self.picks:
             reporter.failure(f"{matches} after the end of a run")
         if (unknown or not (file.has_run or reporter.has_error)) and not self.picks:

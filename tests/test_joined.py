@@ -115,6 +115,7 @@ UNTYPED: Lines = lines(*({"event": "step", "n": n} for n in range(4)))
 FRAGMENT: Lines = [line.replace(b"c1", b"f1") for line in (started(session=None),)]
 UNKNOWN: Lines = lines(*({"type": kind, "n": 1} for kind in ("begin", "step", "talk", "end")))
 UNKNOWN_SESSION: Lines = lines(*({"type": "begin", "session_id": "x-1", "n": n} for n in range(4)))
+SAVED_HEAD: Lines = lines({"type": "session_meta", "payload": {"id": "x"}, "timestamp": "2026"})
 BAD: dict[str, Lines] = {
     "cursor failed": cursor(result(is_error=True)),
     "cursor unfinished": cursor(),
@@ -225,6 +226,14 @@ def test_every_file_must_hold_a_run(good: str) -> None:
         if convert({name: {**GOOD, **BAD}[run] for name, run in names.items()}).status != FAILED
     ]
     assert passed == []
+
+
+@pytest.mark.parametrize("bad", [UNKNOWN, SAVED_HEAD], ids=["of an unknown agent", "of a session"])
+def test_an_end_alone_is_not_the_end_of_what_stands_before_it(bad: Lines) -> None:
+    for good in (result("other"), *(run[-1] for run in GOOD.values())):
+        for end in (good, b"12:00 WARN x: " + good, json.dumps({"log": good.decode()}).encode()):
+            assert convert([*bad, end]).status == FAILED, end
+        assert convert([good, *bad]).status == FAILED, good
 
 
 @pytest.mark.parametrize("good", GOOD)
