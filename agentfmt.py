@@ -169,7 +169,7 @@ REJECTS_SHOWN = 10  # rejected lines shown per run of a FILE; the others are onl
 KEPT_PROSE = 100  # of these others, one of which may tell why a run failed; a private key has fewer
 SESSION_PREFIX = 8  # characters of a session ID that messages show
 NAMES_SHOWN = 5  # names that a message lists: open calls, types
-TYPES_OF_AN_AGENT = 3  # fewer may be a wrapper's, beside the end of a run
+LINES_OF_AN_AGENT = 3  # of unknown types, beside the end of a run: fewer may be a wrapper's
 LINES_TO_HINT = 10  # lines without a run, after which a message says what they look like
 MAX_WAITING = 1000  # messages that wait for the end of a table on a terminal
 TELLTALE = 12  # bytes of a known value whose occurrence triggers the full search
@@ -2265,6 +2265,7 @@ class OutsideEvents(Struct):
     certain: bool = False  # they belong to a run whose beginning or end is unknown
     known: bool = False  # one shows an agent that is known
     types: dict[str, None] = {}
+    untyped: int = 0  # objects without a type that are no lines of a log
     error: str = ""  # the message of the last error event
 
 
@@ -2279,7 +2280,7 @@ class FileNotes:
         # The last of them that nobody has looked at, each with the reason for damage.
         self.waiting = collections.deque[tuple[str | None, bytes]](maxlen=KEPT_PROSE)
         self.runs = 0  # that began in it
-        self.lone_lines = 0  # runs that succeeded by a line alone
+        self.has_lines_of_run = False  # more than one: it was not the end alone
         self.has_run = self.is_saved = self.ended = False
         self.limit = ""  # that ended the reading of it
         self.second_stream = ""  # the place of a run whose events are in another wrapping
@@ -2293,18 +2294,18 @@ class FileNotes:
         return self.has_run or not self.source.looks_like
 
     def is_only_head(self) -> bool:
-        """Is it the head of a saved session? A line alone does not end that."""
-        return self.is_saved and self.runs == self.lone_lines
+        """Is it the head of a saved session? A line alone is no run of that."""
+        return self.is_saved and not self.has_lines_of_run
 
     def unexplained(self) -> list[OutsideEvents]:
         """Events that are no run's in the same FILE: an end alone doesn't explain many."""
-        only_ends = 0 < self.runs == self.lone_lines
+        only_ends = self.has_run and not self.has_lines_of_run
         return [
             group
             for group in self.outside.values()
             if group.certain
             or not self.has_run
-            or (only_ends and len(group.types) >= TYPES_OF_AN_AGENT)
+            or (only_ends and max(len(group.types), group.untyped) >= LINES_OF_AN_AGENT)
         ]
 
 
@@ -2468,7 +2469,7 @@ def events_outside(reporter: Reporter, file: FileNotes) -> str:
     types = {kind: None for group in groups for kind in group.types}
     listed, s = reporter.list_names(types), "s" if len(types) > 1 else ""
     recognized = any(group.known for group in groups)
-    if not recognized and file.runs == file.lone_lines:
+    if not recognized and not file.has_lines_of_run:
         what = f"type{s}: {listed}" if types else "objects without a type"
         return f"{file.source.name}: no agent that I know wrote this ({what})"
     kinds = f" ({listed})" if recognized else f" of unknown type{s} ({listed})"
@@ -7146,6 +7147,9 @@ class Runs:
             self.file.source.looks_like = self.file.source.looks_like or unread_form(event)
         if event.type and len(group.types) < MAX_NAMES:
             group.types[event.type] = None
+        elif not event.type and group.untyped < LINES_OF_AN_AGENT:
+            names = members(event.raw).keys()
+            group.untyped += bool(names) and names.isdisjoint(LOGGED)
         if event.type == "error":
             group.error = excerpt(self.redacted(error_text(event), "error")) or group.error
         self.reporter.explain_early(self.file)
@@ -7266,7 +7270,7 @@ class Runs:
     def end(self, session: Session) -> None:
         run, session.run = cast("Run", session.run), None
         run.state = ENDED
-        session.file.lone_lines += run.succeeded and run.events == 1
+        session.file.has_lines_of_run |= run.events > 1 or not run.succeeded
         run.calls.clear()  # they refer to the run, and events are not collected
         self.reporter.report_unshown(self.file)
 
@@ -7338,6 +7342,9 @@ class Runs:
 
 
 GIVEN_UP = "least recently active of more than {} open runs"
+
+
+LOGGED = frozenset("level severity levelname lvl msg message log".split())
 
 
 def implied_end(run: Run | None) -> Event:
@@ -7714,6 +7721,8 @@ class Sessions:
         """Close the sessions that go with their FILE: those that no line names, or that were
         saved."""
         over = [entry for entry in self.table.values() if entry.anonymous or entry.saved]
+        for run in self.open_runs():
+            self.here.file.has_lines_of_run |= run.events > 1
         for session in (*over, self.here.unnamed):
             self.end_session(session, self.runs.end_unfinished)
         yield from self.runs.ends()
