@@ -149,7 +149,7 @@ EXITS = """Exit status:
   0                   every run succeeded
   1                   a run failed, or there was no run at all
   2                   usage error, or an input or output error
-  3                   every run succeeded, but lines were damaged
+  3                   every run succeeded, but some lines could not be read
   129, 130, 141, 143  SIGHUP, SIGINT, SIGPIPE, SIGTERM"""
 
 BLOCK = 64 * 1024  # bytes per read: the capacity of a pipe, and small enough for the cache
@@ -15104,6 +15104,7 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
      "Append lines that aren't events to FILE, byte for byte."),
     ("--tee", {"metavar": "FILE"},
      "Append all that is read to FILE, byte for byte, before anything else."),
+    "Hangs",
     ("--run", {"metavar": "COMMAND...", "type": lambda text: (text,)},
      "Read what this command prints, and end it if it hangs. It takes the rest of the line."),
     ("--grace", TIME,
@@ -15463,8 +15464,8 @@ Examples:
 \b
 {EXITS}"""
 SELECTORS_IN_SHORT = (
-    "SELECTOR is KEY=GLOB[,KEY=GLOB]..., or a type or tool: shell; tool=read,status=failed; "
-    "'change,path!=src/*'; 'command=git push*'"
+    "SELECTOR is KEY=GLOB[,KEY=GLOB]..., or a type or tool: shell; 'change,path!=src/*'; "
+    "'command=git push*'. A GLOB matches the whole value."
 )
 MOST_USED = (
     "to verbose messages quiet diff thinking only drop fail-on fail-unless redact run list man help"
@@ -15472,9 +15473,9 @@ MOST_USED = (
 BRIEF = {  # where the first sentence of an option's help doesn't tell most people enough
     "to": f"What to write: {', '.join(WRITERS)}.",
     "verbose": "All of it: prompts, words, targets, outcomes, a summary.",
-    "messages": "The words: none, final, all, chat (with prompts).",
+    "messages": "Words: none, final (answer), all, chat (and prompts).",
     "fail-unless": "Fail runs without a matching event.",
-    "run": "Start a command, and read what it prints.",
+    "run": "Start a command, and end it if it hangs.",
     "redact": f"Hide {', '.join(CLASSES)}, or all.",
     "man": "Show the manual, which explains everything.",
 }

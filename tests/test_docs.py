@@ -403,7 +403,7 @@ RECIPES = {
     "This finds Cursor's": Recipe(
         CODEX, (False, ""), "-d", (0, "Ran terminal command ls (exit 0)\n")
     ),
-    "A secret that comes": Recipe(
+    "A secret that is split": Recipe(
         lines(INIT, piece("It is tr0u"), piece("b4dor."), DONE),
         (False, "It is tr0ub4dor."), "-m final --secrets-file secret",
         (0, "It is [REDACTED:secrets-file].\n"),
