@@ -1100,6 +1100,7 @@ class Limits:
         self.next_look = 0.0
         self.reached = ""  # the limit that failed what was open
         self.stayed = False  # the command did not leave after its last run
+        self.ending = ""  # how the command failed by itself
 
     def watch(self, arriving: Iterator[bytes], tee: int | None) -> Iterator[bytes]:
         """The same chunks; each is written to the descriptor ``tee`` first."""
@@ -1155,6 +1156,7 @@ class Limits:
         return f"  ends in {left:.0f} s" if 0 < left <= now - self.heard else ""
 
 
+AFTER_RESULT = " after its result"  # a good one
 STAYED, LEFT = "stayed", "left"  # states of a command whose run is over, and that has ended itself
 
 
@@ -1194,6 +1196,7 @@ class Child:
     def chunks(self) -> Iterator[bytes]:
         """What the command prints, until it ends or has to; then what it printed until then."""
         yield from read_chunks(self.fd, self.signals, self.limits.wait, self.stop)
+        self.leave()
 
     def has_left(self) -> bool:
         return self.process.poll() is not None
@@ -1226,18 +1229,16 @@ class Child:
         while not condition() and time.monotonic() < until:
             time.sleep(LOOK_SECONDS / 10)
 
-    def leave(self) -> str:
-        """Wait for the command once it has stopped printing, and end what is left of it. Returns
-        what to say about its end; "" if it ended well."""
+    def leave(self) -> None:
+        """Wait for the command once it has stopped printing, and end what is left of it."""
         if not self.limits.reached and not self.signals.caught:
             self.wait_for(self.limits.grace, self.has_left)
             self.limits.stayed = self.limits.stayed or not self.has_left()
         self.stop()
         code = self.process.returncode
-        if self.stopped or not code:
-            return ""
-        how = f"exited with {code}" if code > 0 else f"was killed by {signal_name(-code)}"
-        return f"{escape(self.name)} {how}"
+        if not self.stopped and code:
+            how = f"exited with {code}" if code > 0 else f"was killed by {signal_name(-code)}"
+            self.limits.ending = f"{escape(self.name)} {how}"
 
 
 def groups_in(session: int) -> set[int]:
@@ -1325,7 +1326,7 @@ ACT = "act"  # opens a run, or goes on in it
 END = "end"  # ends the run
 OTHER = "other"  # belongs to the run
 IMPLIED = "implied"  # stands for an end that no line states: of a run, else of the input
-NO_RUN = "no run"  # stands for a FILE that has none
+NO_RUN = "no run"  # stands for a FILE that has none, or for --run's command that failed
 # Kinds of another agent's lines that no event of ours can express. They belong to the open run;
 # where none is open, they show:
 ASIDE = "aside"  # that there was a run whose end is unknown
@@ -7333,6 +7334,14 @@ class Runs:
         if not (file.runs or file.has_run):
             yield file_without_run(file)
 
+    def end_command(self) -> Iterator[Event]:
+        """What stands for the failure of --run's command after a good result."""
+        limits = self.limits
+        if limits.ending and not (limits.stayed or self.reporter.failed):
+            event = no_run(self.file.source.name, limits.ending + AFTER_RESULT, "error")
+            event.type = COMMAND_END
+            yield event
+
     def end_input(self) -> None:
         if self.given_up:
             more = f" and {self.given_up - 1} more" if self.given_up > 1 else ""
@@ -7345,6 +7354,7 @@ GIVEN_UP = "least recently active of more than {} open runs"
 
 
 LOGGED = frozenset("level severity levelname lvl msg message log".split())
+COMMAND_END = "command"  # the type of an event that stands for the failure of --run's
 
 
 def implied_end(run: Run | None) -> Event:
@@ -7355,7 +7365,10 @@ def implied_end(run: Run | None) -> Event:
 def file_without_run(file: FileNotes) -> Event:
     """What stands for a FILE without a run: its name, why it has none, and a word for that."""
     why = file.prose if file.story_name == "end" and file.prose else file.story
-    word, name = failure_in(file.prose), file.source.name
+    return no_run(file.source.name, why, failure_in(file.prose))
+
+
+def no_run(name: str, why: str, word: str | None) -> Event:
     return SpokenEvent(subtype=word, text=why, where=name, unprinted=True, kind=NO_RUN)
 
 
@@ -7879,6 +7892,7 @@ class Totals:
 
     def __init__(self) -> None:
         self.verdicts: dict[str, int] = {}  # runs
+        self.command_failed = False  # that of --run, after good runs
         self.actions: dict[str, int] = {}  # finished calls, by tool
         self.nested: dict[str, int] = {}  # finished calls of sub-agents
         self.failures: dict[str, int] = {}  # finished calls that failed, by tool
@@ -7898,6 +7912,10 @@ class Totals:
     def verdict(self) -> str:
         """That of a run which has ended."""
         return "".join(self.verdicts)
+
+    @property
+    def all_succeeded(self) -> bool:
+        return [*self.verdicts] == ["succeeded"] and not (self.runless or self.command_failed)
 
     @property
     def tokens_read(self) -> int | None:
@@ -8058,6 +8076,21 @@ class RunNotes:
         elif event.type == "system" and event.subtype == "init":
             self.cwd = first_text(details(event).get("cwd"))
 
+    def think(self, event: Any) -> str:
+        """Note a thought. Returns the incomplete line of words before it: they are over."""
+        if event.unprinted or event.parent_tool_use_id is not None:
+            return ""
+        words = "" if self.thoughts else "".join(self.partial_line)
+        if not self.thoughts:
+            self.partial_line.clear()
+        self.thoughts.append(event.text or "")
+        return words
+
+    def end_thoughts(self) -> str:
+        text = join_surrogates("".join(self.thoughts)).strip()
+        self.thoughts.clear()
+        return text
+
     def wait_for(self, event: Event) -> None:
         """Note that the agent tries again to reach the API of its model."""
         if event.unprinted:
@@ -8161,7 +8194,8 @@ class Notes:
                 continue
             if run is None and event.kind == IMPLIED:  # the end of the input
                 self.add_outside(self.total)
-            self.total.runless += event.kind == NO_RUN
+            self.total.runless += event.kind == NO_RUN and event.type is None
+            self.total.command_failed |= event.type == COMMAND_END
             yield event
 
     def tallied(self, lines: Iterator[bytes]) -> Iterator[bytes]:
@@ -12296,18 +12330,11 @@ class Text(Writer):
 
     def think(self, event: Any, notes: RunNotes, prefix: str) -> Iterator[bytes]:
         """Keep thoughts until they end; words that stand before them are over."""
-        if event.unprinted or event.parent_tool_use_id is not None:
-            return
-        if notes.partial_line and not notes.thoughts:
-            words = "".join(notes.partial_line)
-            notes.partial_line.clear()
-            if words.strip():
-                yield from self.rows(words.split("\n"), notes, prefix)
-        notes.thoughts.append(event.text or "")
+        if (words := notes.think(event)).strip():
+            yield from self.rows(words.split("\n"), notes, prefix)
 
     def end_thoughts(self, notes: RunNotes, prefix: str) -> Iterator[bytes]:
-        text, lead = join_surrogates("".join(notes.thoughts)).strip(), prefix + "~ "
-        notes.thoughts.clear()
+        text, lead = notes.end_thoughts(), prefix + "~ "
         if not text:
             return
         for line in map(escape_words, text.split("\n")):
@@ -12501,7 +12528,7 @@ class Summary(Writer):
             run, total = event.run, self.notes.total
             if run is None:
                 if event.kind == IMPLIED and run_count(total) > 1:
-                    good = [*total.verdicts] == ["succeeded"]
+                    good = total.all_succeeded
                     yield encode_line(self.line(verdict_of_all(total), total, good=good))
             elif ends_run(event):
                 notes = notes_of(run)
@@ -12558,8 +12585,13 @@ def verdict_of(totals: Totals) -> str:
 
 def verdict_of_all(total: Totals) -> str:
     counted = ((total.verdicts.get(word), word) for word in VERDICTS)
-    verdicts = ", ".join(f"{number:,} {word}" for number, word in counted if number)
-    return f"{run_count(total):,} runs{time_spent(total)}: {verdicts}"
+    verdicts = [f"{number:,} {word}" for number, word in counted if number]
+    if total.runless:
+        verdicts.append(f"{plural(total.runless, 'FILE')} without a run")
+    if total.command_failed:
+        verdicts.append("but the command failed")
+    runs = run_count(total)
+    return f"{runs:,} run{'' if runs == 1 else 's'}{time_spent(total)}: {', '.join(verdicts)}"
 
 
 VERDICTS = ("succeeded", "failed", "unfinished")
@@ -12593,7 +12625,6 @@ def facts_of(verdict: str, totals: Totals, *, named: bool) -> Iterator[tuple[int
     redactions = {name: number for name, number in totals.redactions.items() if number > 0}
     yield 0, format_counts(redactions, "redaction")
     yield 0, f"{plural(totals.unused, 'secret value')} not used" if totals.unused else ""
-    yield 0, f"{plural(totals.runless, 'FILE')} without a run" if totals.runless else ""
 
 
 def fit_facts(ranked: Iterable[tuple[int, str]], room: int) -> str:
@@ -12881,7 +12912,7 @@ def returned_text(call: FinishedCall) -> str:
 
 
 # What the item of a call opens, by kind.
-DETAILS: dict[str, Callable[[FinishedCall], str]] = {
+CALL_DETAILS: dict[str, Callable[[FinishedCall], str]] = {
     "prompt": lambda call: (
         as_text(call.arguments.get("prompt")) if call.outcome.tool == "task" else ""
     ),
@@ -12923,50 +12954,121 @@ def change_words(file: FileChange) -> str:
     return ", ".join(filter(None, (word, lines)))
 
 
-def size_of(text: str) -> int:
-    """Bytes of a block, with the blank line below it."""
-    return len(encode_line(text)) + 2 if text else 0
-
-
+BLANK_LINE = 2  # bytes below a block
 END_LIST_SIZE = 12  # bytes that part words from a list before them
 
 
 class Step(NamedTuple):
     """A call or a message in a report: its forms, the best first."""
 
-    forms: Sequence[str]
+    forms: Sequence[Any]  # texts, or their bytes once they are kept
     noun: str
     failed: bool = False
     cut: bool = False  # is the best left out?
 
     def size(self, form: int = 0) -> int:
         """Bytes, with what parts words from the list of calls before them."""
-        size = size_of(self.forms[form])
+        size = len(self.forms[form]) + BLANK_LINE
         return size if self.noun == "call" else size + END_LIST_SIZE
 
 
-class RunPart:
-    """A run in a report, and what is noted of it there."""
+class Chapter:
+    """A run in a report: its parts by their names, each with its forms, the best first, and the
+    last of its steps."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number  # of the runs in the report
+        self.parts: dict[str, list[bytes]] = {}
+        self.steps = collections.deque[Step]()
+        self.missing: dict[str, int] = {}  # steps that are left out
+        self.row = ""  # in the table of runs
+        self.framed = True  # is there room for steps at all?
+        self.size = FRAME_SIZE
+
+    def __getitem__(self, name: str) -> bytes:
+        """The best form of a part for which there is room."""
+        return next(iter(self.parts.get(name, ())), b"")
+
+    def fit(self, room: int) -> None:
+        """Leave out what there is no room for: parts get their share in the order of SHARES, and
+        the steps what is left."""
+        if self.size <= room:
+            return
+        left = room
+        for name in filter(self.parts.__contains__, SHARES):
+            most = left * SHARES[name] - BLANK_LINE
+            self.parts[name] = [form for form in self.parts[name] if len(form) <= most]
+            left -= len(self[name]) + BLANK_LINE
+        self.framed = left >= FRAME_SIZE
+        self.fit_steps(left - FRAME_SIZE)
+        parts = sum(len(self[name]) + BLANK_LINE for name in self.parts)
+        self.size = FRAME_SIZE + parts + sum(map(Step.size, self.steps))
+
+    def fit_steps(self, room: int) -> None:
+        """Leave out the first steps, and of the others what they open, that of failures last."""
+        kept, left = collections.deque[Step](), room
+        while self.steps and (size := self.steps[-1].size(-1)) <= left:
+            left -= size
+            kept.appendleft(self.steps.pop())
+        for step in self.steps:
+            add_count(self.missing, step.noun)
+        self.steps = kept
+        for at in sorted(range(len(kept)), key=lambda at: (not kept[at].failed, -at)):
+            step = kept[at]
+            more = [step.size(n) - step.size(-1) for n in range(len(step.forms))]
+            best = next(n for n, size in enumerate(more) if size <= left)
+            left -= more[best]
+            kept[at] = step._replace(forms=step.forms[best:], cut=step.cut or best > 0)
+
+    def left_out(self) -> str:
+        counts = [plural(number, noun) for noun, number in self.missing.items()]
+        if bare := sum(step.cut for step in self.steps):
+            counts.append(f"details of {plural(bare, 'call')}")
+        return f"{', '.join(counts)} left out" if counts else ""
+
+
+FRAME_SIZE = 200  # bytes around the steps
+LEAST_CHAPTER = 1000  # bytes, for which there is room, or a run isn't shown
+# How much of the room that is left a part may take, the most important first.
+SHARES = {
+    "heading": 1.0, "answer": 0.75, "foot": 1.0, "sums": 1.0, "failure": 0.5, "prompt": 0.5,
+    "files": 0.5,
+}  # fmt: skip
+
+
+def share(needs: Iterable[int], room: int) -> int:
+    """The most that each of some may have of a room: what one doesn't need goes to the others."""
+    each = sorted(needs)
+    whole = room
+    for count, need in zip(range(len(each), 0, -1), each, strict=True):
+        if need * count > room:
+            return room // count
+        room -= need
+    return whole
+
+
+class RunInReport:
+    """What is noted of a run in a report until it ends."""
 
     def __init__(self, run: Run, number: int) -> None:
-        self.run, self.notes = run, notes_of(run)
-        self.number = number  # of the runs in the report
-        self.title = ""  # the first line of its first text, which should be the prompt
+        self.run, self.notes, self.chapter = run, notes_of(run), Chapter(number)
+        self.prompt = self.title = ""  # their first lines; without a prompt, words are the title
+        self.words = ""  # the last ones
         self.said_ms: int | None = None  # when the words began that are being said
         self.dated_ms: int | None = None  # the last time that was shown
         self.places: dict[str, str] = {}  # of the first change of each file
         # Of sub-agents, by the call that made them: items, whole and brief; calls left out.
         self.inner: dict[str | None, list[tuple[str, str]]] = {}
         self.missing: dict[str | None, int] = {}
-        # On a page: is something of it written?
-        self.begun = False
-        self.thoughts: list[str] = []
+        # On a page:
         self.bars: list[Any] = []  # of its timeline
         self.failures: list[Any] = []  # links to the first
 
-    def call_it(self, text: str) -> None:
+    def name_it(self, text: str) -> str:
         first = next(filter(str.strip, text.split("\n")), "")
-        self.title = self.title or truncate(first.strip("# "), TITLE)
+        first = truncate(first.strip("# "), TITLE)
+        self.title = self.title or first
+        return first
 
     def new_minute(self, ms: int | None) -> int | None:
         """A time, if it differs from the one of the words before."""
@@ -12975,9 +13077,9 @@ class RunPart:
 
 
 class Document(Writer):
-    """A report: of each run the prompts, the words, the actions, and how it ended; then of all
-    runs. It follows the events, and its forms write these parts, as long as there is room. What a
-    sub-agent did stands below its own action."""
+    """A report, written at the end of the input, for its head says how all ended: of each run the
+    prompts, the words, the actions, and how it ended, as long as there is room. It follows the
+    events, and its forms write these parts. What a sub-agent did stands below its own action."""
 
     prose = hides = True
     options = Text.options - {"diff", "thinking"} | {"max-event", "max-report"}
@@ -12985,15 +13087,21 @@ class Document(Writer):
         "actions": "stdout", "messages": "chat", "detail": True, "tail": OUTPUT_LINES,
     }  # fmt: skip
     most: ClassVar[int]  # bytes
-    # What a form writes: blocks, made of a prompt or words and when these were said, or of an Item
-    # and those below it; and how a run ended.
+    between: ClassVar[bytes]  # two chapters
+    # What a form writes: a prompt or words, and when these were said; an Item with those below it;
+    # thoughts; the parts of a chapter whose run has ended, and what its row says of it; a chapter
+    # of that; the same for what is no run; what stands above the chapters, the best form first, and
+    # below.
     asked: ClassVar[Callable[..., str]]
     said: ClassVar[Callable[..., str]]
-    item: ClassVar[Callable[..., str]]
+    write_item: ClassVar[Callable[..., str]]
+    thought: ClassVar[Callable[..., str]]
     opens: ClassVar[Callable[..., Iterable[str]]]  # the kinds of details of an action's item
-    put: ClassVar[Callable[..., Iterable[bytes]]]
-    close: ClassVar[Callable[..., Iterable[bytes]]]
-    close_all: ClassVar[Callable[..., Iterator[bytes]]]
+    frame: ClassVar[Callable[..., Mapping[str, str]]]
+    frame_file: ClassVar[Callable[..., Mapping[str, str]]]
+    lay_out: ClassVar[Callable[..., bytes]]
+    heads: ClassVar[Callable[..., Iterable[str]]]
+    foot: ClassVar[Callable[..., str]]
 
     def __init__(self, view: View, notes: Notes) -> None:
         super().__init__(view, notes)
@@ -13001,130 +13109,214 @@ class Document(Writer):
         self.words, self.final = view.messages != "none", view.messages == "final"
         self.event_type = SpokenEvent if self.words else Event
         self.room = view.max_report or self.most
-        self.held = 0  # characters of what sub-agents did
-        self.parts: dict[Run, RunPart] = {}
-        self.begun = 0  # runs so far
-        self.latest: RunPart | None = None
+        self.nested_size = 0  # characters of what sub-agents did, whose calls go on
+        self.runs: dict[Run, RunInReport] = {}
+        self.begun = 0  # chapters so far
+        self.latest: RunInReport | None = None
+        self.chapters: dict[int, Chapter] = {}
+        self.good: list[int] = []  # chapters of runs that succeeded
+        self.size = 0
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         for event in events:
             run = event.run
             if run is not None:
-                if run not in self.parts:
-                    self.begun += 1
-                    self.parts[run] = RunPart(run, self.begun)
-                self.latest = self.parts[run]
-                yield from self.follow(event, self.latest)
+                if run not in self.runs:
+                    self.runs[run] = RunInReport(run, self.next_number())
+                    self.chapters[self.begun] = self.runs[run].chapter
+                self.latest = self.runs[run]
+                self.follow(event, self.latest)
             elif event.kind == IMPLIED:
                 yield from self.close_all(self.notes.total)
+            elif event.kind == NO_RUN:
+                chapter = self.chapters[self.begun] = Chapter(self.next_number())
+                self.end_chapter(chapter, self.frame_file(chapter, event))
             elif self.latest and self.acts and self.detail and (ended := notice_action(event)):
-                yield from self.put(self.latest, Step([self.item(Item(ended), ())], "call"))
+                self.put(self.latest, Step([self.write_item(Item(ended), ())], "call"))
 
-    def follow(self, event: Any, part: RunPart) -> Iterator[bytes]:
-        notes, ends = part.notes, ends_run(event)
-        if notes.wait and self.acts and self.detail and (waited := notes.end_wait(event)):
-            yield from self.put(part, self.step(part, Item(waited), None))
+    def next_number(self) -> int:
+        self.begun += 1
+        return self.begun
+
+    def follow(self, event: Any, part: RunInReport) -> None:
+        notes = part.notes
+        if event.type == "thinking":
+            self.say(part, notes.think(event))
+            return
+        if notes.thoughts or notes.wait:
+            self.end_pause(part, event)
         if event.type == "assistant":
             new = notes.speech.say(event) if self.words else ""
             if not event.unprinted and not self.final:
                 notes.partial_line.append(new)
             part.said_ms = part.said_ms or (said_ms(event) if new else None)
-            return
+        else:
+            self.follow_deed(event, part)
+
+    def end_pause(self, part: RunInReport, event: Any) -> None:
+        notes = part.notes
+        if thoughts := notes.end_thoughts():
+            self.put(part, Step([self.thought(shorten_text(thoughts, MAX_WORDS))], "thought"))
+        if self.acts and self.detail and (waited := notes.end_wait(event)):
+            self.put(part, self.step(part, Item(waited), None))
+
+    def follow_deed(self, event: Any, part: RunInReport) -> None:
+        """Follow an event that ends a segment of words, or adds none."""
+        notes, ends = part.notes, ends_run(event)
         if self.words and (ends or event.type in SEGMENT_ENDS):
             words = "\n".join(end_words(event, notes, final=self.final)).strip()
             show = self.answer if ends else self.say
-            yield from show(part, words)
+            show(part, words)
         if event.finished_call:
             if self.acts:
-                yield from self.act(part, event.finished_call)
+                self.act(part, event.finished_call)
         elif ends:
-            del self.parts[part.run]
-            if self.acts:
-                yield from self.unfinished(part)
-            yield from self.close(part)
+            self.close(part)
         elif event.type == "user":
             asked = event.parent_tool_use_id is None and not event.unprinted
             if asked and self.view.messages == "chat" and (prompt := words_of(event).strip()):
-                yield from self.ask(part, shorten_text(prompt, MAX_WORDS), said_ms(event))
+                self.ask(part, shorten_text(prompt, MAX_WORDS), said_ms(event))
         elif self.acts and self.detail and (ended := notice_action(event)):
-            yield from self.put(part, self.step(part, Item(ended), event.call_id))
+            self.put(part, self.step(part, Item(ended), event.call_id))
 
-    def ask(self, part: RunPart, prompt: str, at: int | None) -> Iterable[bytes]:
-        part.call_it(prompt)
-        return self.put(part, Step([self.asked(prompt, part.new_minute(at))], "message"))
+    def ask(self, part: RunInReport, prompt: str, at: int | None) -> None:
+        first, at, chapter = part.name_it(prompt), part.new_minute(at), part.chapter
+        if part.prompt or chapter.steps or chapter.missing:
+            self.put(part, Step([self.asked(prompt, at)], "message"))
+            return
+        part.prompt, prompt = first, shorten_text(prompt, self.room // 4)
+        self.add(chapter, "prompt", self.asked(prompt, at), self.asked(first))
 
-    def answer(self, part: RunPart, words: str) -> Iterable[bytes]:
+    def answer(self, part: RunInReport, words: str) -> None:
         """Write the last words of a run."""
-        return self.say(part, words)
+        self.say(part, words)
 
-    def say(self, part: RunPart, words: str) -> Iterable[bytes]:
+    def say(self, part: RunInReport, words: str) -> None:
         at, part.said_ms = part.said_ms, None
         if not words:
-            return ()
-        part.call_it(words)
-        words = self.said(shorten_text(words, MAX_WORDS), part.new_minute(at))
-        return self.put(part, Step([words], "message"))
+            return
+        part.name_it(words)
+        part.words = shorten_text(words, MAX_WORDS)
+        self.put(part, Step([self.said(part.words, part.new_minute(at))], "message"))
+
+    # What is kept.
+
+    def put(self, part: RunInReport, step: Step) -> None:
+        step = step._replace(forms=[*map(encode_line, step.forms)])
+        part.chapter.steps.append(step)
+        self.grow(part.chapter, step.forms[0], step.size())
+
+    def add(self, chapter: Chapter, name: str, *forms: str) -> None:
+        texts = [encode_line(form) for form in forms if form]
+        if texts:
+            chapter.parts[name] = texts
+            self.grow(chapter, texts[0], len(texts[0]) + BLANK_LINE)
+
+    def grow(self, chapter: Chapter, text: bytes, size: int) -> None:
+        """Count what is kept, and its redactions, for all is printed when runs are over. What there
+        will be no room for is left out."""
+        self.notes.tally(text)
+        chapter.size += size
+        self.size += size
+        if self.size > 2 * self.room:
+            self.fit(self.room)
+
+    def fit(self, room: int) -> None:
+        chapters = self.chapters.values()
+        most = share((chapter.size for chapter in chapters), room)
+        for chapter in chapters:
+            chapter.fit(most)
+        self.size = sum(chapter.size for chapter in chapters)
+
+    def close(self, part: RunInReport) -> None:
+        chapter = part.chapter
+        del self.runs[part.run]
+        if self.acts:
+            self.unfinished(part)
+        if part.run.succeeded:
+            self.good.append(chapter.number)
+        self.end_chapter(chapter, self.frame(part))
+
+    def end_chapter(self, chapter: Chapter, frame: Mapping[str, str]) -> None:
+        for name, text in frame.items():
+            self.add(chapter, name, text)
+        if len(self.chapters) > max(self.room // LEAST_CHAPTER, 2):
+            self.chapters.pop(self.good.pop() if self.good else chapter.number, None)
+
+    def close_all(self, total: Totals) -> Iterator[bytes]:
+        numbers, foot = sorted(self.chapters), self.foot(total)
+        heads = [*map(encode_line, self.heads(total, [self.chapters[n].row for n in numbers]))]
+        left = self.room - len(foot)
+        head = next((head for head in heads if len(head) <= left // 2), heads[-1])
+        self.fit(left - len(head))
+        between = b""
+        for text in (head, *(self.lay_out(self.chapters.pop(number)) for number in numbers)):
+            if text:
+                yield between + text
+                between = self.between
+        if foot:
+            yield encode_line(foot)
 
     # Actions.
 
-    def item_of(self, part: RunPart, call: FinishedCall) -> Item:
+    def item_of(self, part: RunInReport, call: FinishedCall) -> Item:
         totals = part.notes.totals
         number = sum((*totals.actions.values(), *totals.nested.values()))
-        item = Item(call.label, f"{part.number}.{number}")
+        item = Item(call.label, f"{part.chapter.number}.{number}")
         if call.outcome.tool in CHANGING_TOOLS and len(part.places) < MAX_FILES:
             part.places.setdefault(call.action.target, item.place)
         if not self.detail:
             return item
-        texts = {kind: DETAILS[kind](call) for kind in self.opens(call.action)}
+        texts = {kind: CALL_DETAILS[kind](call) for kind in self.opens(call.action)}
         details = {kind: text for kind, text in texts.items() if text.strip()}
         return item._replace(act=call.action, took=call.duration_ms, details=details)
 
-    def step(self, part: RunPart, item: Item, call_id: str | None) -> Step:
+    def step(self, part: RunInReport, item: Item, call_id: str | None) -> Step:
         """An item with what it opens and what a sub-agent did; without the first; alone."""
         inner, bare = part.inner.pop(call_id, []), item._replace(details={})
-        self.held -= sum(len(whole) + len(brief) for whole, brief in inner)
+        self.nested_size -= sum(len(whole) + len(brief) for whole, brief in inner)
         deeper = part.missing.pop(call_id, 0)
-        brief = whole = alone = self.item(bare._replace(missing=deeper + len(inner)), ())
+        forms = [self.write_item(bare._replace(missing=deeper + len(inner)), ())]
         if inner:
-            brief = self.item(bare._replace(missing=deeper), [brief for _, brief in inner])
+            brief = [brief for _, brief in inner]
+            forms.insert(0, self.write_item(bare._replace(missing=deeper), brief))
         if inner or item.details:
             inside = [whole for whole, _ in inner]
-            whole = self.item(item._replace(missing=deeper), inside)
-        return Step((whole, brief, alone), "call", item.act.failed)
+            forms.insert(0, self.write_item(item._replace(missing=deeper), inside))
+        return Step(forms, "call", item.act.failed)
 
-    def act(self, part: RunPart, call: FinishedCall) -> Iterator[bytes]:
+    def act(self, part: RunInReport, call: FinishedCall) -> None:
         call_id = call.event.call_id
         if self.is_too_deep(part, call.parent, call_id):
             return
         if not call.event.unprinted:
-            yield from self.place(
-                part, call.parent, self.step(part, self.item_of(part, call), call_id)
-            )
+            step = self.step(part, self.item_of(part, call), call_id)
+            self.place(part, call.parent, step)
         else:  # but not what its sub-agent did
-            for whole, brief in part.inner.pop(call_id, []):
-                yield from self.place(part, call.parent, Step((whole, brief), "call"))
+            for forms in part.inner.pop(call_id, []):
+                self.place(part, call.parent, Step(forms, "call"))
 
-    def is_too_deep(self, part: RunPart, parent: str | None, call_id: str | None) -> bool:
+    def is_too_deep(self, part: RunInReport, parent: str | None, call_id: str | None) -> bool:
         """Is a call too deep in sub-agents, or one of too many? It is counted for the item of the
         call whose sub-agent it belongs to."""
-        too_many = parent is not None and self.held > 8 * MAX_NESTED
+        too_many = parent is not None and self.nested_size > 8 * MAX_NESTED
         if not too_many and len(part.notes.ancestors(parent)) < MAX_DEPTH:
             return False
         more = 1 + part.missing.pop(call_id, 0) + len(part.inner.pop(call_id, []))
         part.missing[parent] = part.missing.get(parent, 0) + more
         return True
 
-    def place(self, part: RunPart, parent: str | None, step: Step) -> Iterable[bytes]:
+    def place(self, part: RunInReport, parent: str | None, step: Step) -> None:
         """Write an item, or keep it for the call whose sub-agent it belongs to."""
         if parent is None:
-            return self.put(part, step)
-        whole, brief = step.forms[:2]
-        whole = whole if self.held < MAX_NESTED else brief
-        self.held += len(whole) + len(brief)
+            self.put(part, step)
+            return
+        whole, brief = step.forms[0], step.forms[:2][-1]
+        whole = whole if self.nested_size < MAX_NESTED else brief
+        self.nested_size += len(whole) + len(brief)
         part.inner.setdefault(parent, []).append((whole, brief))
-        return ()
 
-    def unfinished(self, part: RunPart) -> Iterator[bytes]:
+    def unfinished(self, part: RunInReport) -> None:
         """The calls that go on when a run ends, and what sub-agents did whose call is over."""
         last, notes, over = list[Step](), part.notes, OpenCall("task")
         going = [
@@ -13139,11 +13331,11 @@ class Document(Writer):
             act = running_action(call, notes.cwd)
             step = self.step(part, Item(act if self.detail else replace(act, target="")), call_id)
             if call.parent in notes.calls:
-                yield from self.place(part, call.parent, step)
+                self.place(part, call.parent, step)
             else:
                 last.insert(0, step)
         for step in last:
-            yield from self.put(part, step)
+            self.put(part, step)
 
 
 def said_ms(event: Any) -> int | None:
@@ -13151,133 +13343,22 @@ def said_ms(event: Any) -> int | None:
     return as_time(event.timestamp_ms) or as_time(event.stamp)
 
 
-def all_succeeded(total: Totals) -> bool:
-    return [*total.verdicts] == ["succeeded"]
-
-
 # ---------------------------------------------------------------- chapters
 #
-# A report in Markdown: of each run a chapter, the answer first, and all in so many bytes.
+# A report in Markdown: of each run a chapter, the answer first, its steps closed.
 # A document's parts in, blocks of Markdown out. It must not know events.
 
 
-class Chapter:
-    """A run in a report in Markdown: its parts, and the last of its steps."""
-
-    def __init__(self) -> None:
-        self.heading = self.prompt = self.title = self.answer = self.words = ""
-        self.failure = self.files = self.sums = self.foot = ""
-        self.row = ""  # of the table of runs
-        self.steps = collections.deque[Step]()
-        self.missing: dict[str, int] = {}  # steps that are left out
-        self.size = 0  # bytes, of its steps while they come, then of all
-
-    def close(self) -> None:
-        texts = (self.heading, self.prompt, self.answer, self.failure, self.files, self.foot)
-        frame = size_of(self.sums) + FRAME_SIZE
-        self.size = sum(map(size_of, texts)) + frame + sum(map(Step.size, self.steps))
-
-    def cut(self, room: int) -> None:
-        """Leave out what there will be no room for."""
-        if self.size <= room:
-            return
-        self.answer = shorten_text(self.answer, room)
-        self.words = shorten_text(self.words, room)
-        if size_of(self.prompt) > room:
-            self.prompt = self.title
-        if size_of(self.files) + size_of(self.failure) > room:
-            self.files = self.failure = ""
-        self.fit(room)
-        self.close()
-
-    def fit(self, room: int) -> None:
-        """Leave out what there is no room for: the first steps, and of the others what they open,
-        that of failures last."""
-        kept, left = collections.deque[Step](), room
-        while self.steps and (size := self.steps[-1].size(-1)) <= left:
-            left -= size
-            kept.appendleft(self.steps.pop())
-        for step in self.steps:
-            add_count(self.missing, step.noun)
-        self.steps = kept
-        for at in sorted(range(len(kept)), key=lambda at: (not kept[at].failed, -at)):
-            step = kept[at]
-            more = [step.size(n) - step.size(-1) for n in range(len(step.forms))]
-            best = next(n for n, size in enumerate(more) if size <= left)
-            left -= more[best]
-            cut = step.cut or step.forms[best] != step.forms[0]
-            kept[at] = step._replace(forms=step.forms[best:], cut=cut)
-
-    def text(self, room: int) -> str:
-        """All of it in so many bytes: the answer first, then the other parts, then the steps."""
-        if size_of(self.heading) > room:
-            return ""
-        left = room - size_of(self.heading)
-        answer = cut_words(self.answer, left * 3 // 4 if self.steps else left)
-        left, shown = left - size_of(answer), list[str]()
-        for forms in ((self.foot,), (self.failure,), (self.prompt, self.title), (self.files,)):
-            most = left if forms == (self.foot,) else left // 2
-            shown.append(next((form for form in forms if form and size_of(form) <= most), ""))
-            left -= size_of(shown[-1])
-        foot, failure, prompt, files = shown
-        frame = f"<details><summary>{self.sums}</summary>"
-        self.fit(left - size_of(self.sums) - FRAME_SIZE)
-        blocks = [self.heading, prompt, answer, failure, files]
-        if self.steps or self.missing:
-            note = self.note()
-            if size_of(frame) + size_of(note) + size_of("</details>") <= left:
-                blocks += (frame, note, laid_out(self.steps), "</details>")
-        return "\n\n".join(filter(None, (*blocks, foot)))
-
-    def note(self) -> str:
-        """What is left out."""
-        counts = [plural(number, noun) for noun, number in self.missing.items()]
-        if bare := sum(step.cut for step in self.steps):
-            counts.append(f"details of {plural(bare, 'call')}")
-        return f"*{', '.join(counts)} left out*" if counts else ""
-
-
-FRAME_SIZE = 200  # bytes around the steps
-LEAST_CHAPTER = 1000  # bytes, for which there is room, or a run isn't shown
-FILES_OPEN, MOST_FILES = 10, 100  # in its table
 DONE = ("actions", "of sub-agents", "failed", "of unknown type", "files")  # the first facts
-
-
-def cut_words(words: str, room: int) -> str:
-    """Words as a block of so many bytes."""
-    length = len(words)
-    while length > 0:
-        block = "\n".join(safe_words(shorten_text(words, length)))
-        if (size := size_of(block)) <= room:
-            return block
-        length = min(length * room // size, length - 1) - 20
-    return ""
-
-
-def share(needs: Iterable[int], room: int) -> int:
-    """The most that each of some may have of a room: what one doesn't need goes to the others."""
-    each = sorted(needs)
-    whole = room
-    for count, need in zip(range(len(each), 0, -1), each, strict=True):
-        if need * count > room:
-            return room // count
-        room -= need
-    return whole
+FILES_OPEN, MOST_FILES = 10, 100  # in its table
 
 
 class Markdown(Document):
-    """A report in Markdown, written at the end of the input, for its head says how all ended. Of a
-    run there is its verdict, the prompt, the answer, the files that it changed; and its steps in
-    closed details: words as they stand, and actions as items, which a diff or a command of several
-    lines is folded behind."""
+    """A report in Markdown. Of a run there is its verdict, the prompt, the answer, the files that
+    it changed; and its steps in closed details: words as they stand, and actions as items, which a
+    diff or a command of several lines is folded behind."""
 
-    most = MAX_REPORT
-
-    def __init__(self, view: View, notes: Notes) -> None:
-        super().__init__(view, notes)
-        self.chapters: dict[int, Chapter] = {}  # by number of the run
-        self.good: list[int] = []  # the ones that succeeded
-        self.size = 0
+    most, between = MAX_REPORT, b"\n"
 
     def asked(self, prompt: str, _at: int | None = None) -> str:
         lines = [*safe_words(prompt)]
@@ -13287,38 +13368,24 @@ class Markdown(Document):
         first = literal_html(escape(truncate(prompt.partition("\n")[0], TITLE)))
         return f"<details><summary>{first}</summary>\n\n{quote}\n\n</details>"
 
-    def said(self, words: str, _at: int | None) -> str:
+    def said(self, words: str, _at: int | None = None) -> str:
         return "\n".join(safe_words(words))
 
-    def ask(self, part: RunPart, prompt: str, at: int | None) -> Iterable[bytes]:
-        chapter = self.chapter(part)
-        if chapter.prompt or chapter.steps:
-            return super().ask(part, prompt, at)
-        part.call_it(prompt)
-        chapter.prompt = self.counted(self.asked(shorten_text(prompt, self.room // 4)))
-        chapter.title = f"> {literal(escape(part.title))}"
-        return ()
-
-    def say(self, part: RunPart, words: str) -> Iterable[bytes]:
-        self.chapter(part).words = shorten_text(words, MAX_WORDS)
-        return super().say(part, words)
-
-    def answer(self, part: RunPart, words: str) -> Iterable[bytes]:
-        part.call_it(words)
-        self.chapter(part).answer = self.counted(shorten_text(words, MAX_WORDS))
-        return ()
-
-    def counted(self, text: str) -> str:
-        """A text of the report: its redactions count now, for all is printed when runs are over."""
-        self.notes.tally(encode_line(text))
-        return text
+    def answer(self, part: RunInReport, words: str) -> None:
+        part.name_it(words)
+        if not words and part.run.succeeded:
+            words = part.words
+        length = min(len(words), MAX_WORDS)
+        lengths = [length, *(length >> shift for shift in (1, 2, 4, 6) if length >> shift > TITLE)]
+        forms = (self.said(shorten_text(words, most)) for most in lengths)
+        self.add(part.chapter, "answer", *forms)
 
     def opens(self, act: Action) -> Iterable[str]:
         if not act.failed:
             return "sh", "diff"
         return ("sh", "printed") if self.view.tail else ("sh",)
 
-    def item(self, item: Item, below: Sequence[str]) -> str:
+    def write_item(self, item: Item, below: Sequence[str]) -> str:
         """An item; what it opens is folded behind it, but not what a failed command printed."""
         first, newline, _ = item.act.target.partition("\n")
         texts = item.label, escape(first), escape(item.act.outcome)
@@ -13343,48 +13410,29 @@ class Markdown(Document):
             lines.append("")
         return NOT_BLANK.sub("\n  ", "\n".join((*lines, *below)))
 
-    def chapter(self, part: RunPart) -> Chapter:
-        return self.chapters.setdefault(part.number, Chapter())
-
-    def put(self, part: RunPart, step: Step) -> Iterable[bytes]:
-        chapter = self.chapter(part)
-        chapter.steps.append(step)
-        self.counted(step.forms[0])
-        chapter.size += step.size()
-        self.keep(step.size())
-        return ()
-
-    def keep(self, more: int) -> None:
-        """Count what is kept, and leave out what there will be no room for."""
-        self.size += more
-        if self.size > 2 * self.room:
-            most = share((each.size for each in self.chapters.values()), self.room)
-            for each in self.chapters.values():
-                each.cut(most)
-            self.size = sum(each.size for each in self.chapters.values())
-
-    def close(self, part: RunPart) -> Iterable[bytes]:
-        chapter, run, totals = self.chapter(part), part.run, part.notes.totals
-        mark, verdict = GOOD if run.succeeded else BAD, verdict_of(totals)
-        name = f"{run.agent}, run {part.number}" if part.number > 1 else run.agent
-        why = literal(excerpt(run.reason or ""))
-        chapter.heading = f"### {mark} {': '.join(filter(None, (literal(name), verdict, why)))}"
-        chapter.sums, chapter.foot = self.facts(totals)
+    def frame(self, part: RunInReport) -> Mapping[str, str]:
+        chapter, run, totals = part.chapter, part.run, part.notes.totals
+        mark, why = GOOD if run.succeeded else BAD, literal(excerpt(run.reason or ""))
+        name = literal(run.agent)
+        if chapter.number > 1:
+            name += f", run {chapter.number}"
+        if self.view.headings:
+            name += f" ({code_span(escape(run.where))})"
         if not run.succeeded and chapter.steps and chapter.steps[-1].failed:
-            chapter.failure = chapter.steps.pop().forms[0]
-        if run.succeeded and not chapter.answer:
-            chapter.answer = chapter.words
-        chapter.words = ""
-        chapter.files = files_table(totals.files.values())
-        chapter.row = row_of(part, why, totals)
-        before = chapter.size
-        chapter.close()
-        self.keep(chapter.size - before)
-        if run.succeeded:
-            self.good.append(part.number)
-        if len(self.chapters) > max(self.room // LEAST_CHAPTER, 2):
-            self.chapters.pop(self.good.pop() if self.good else part.number)
-        return ()
+            chapter.parts["failure"] = [chapter.steps.pop().forms[0]]
+        did, took = self.facts(totals)
+        chapter.row = self.row(part, why)
+        return {
+            "heading": f"### {mark} {': '.join(filter(None, (name, verdict_of(totals), why)))}",
+            "files": files_table(totals.files.values()),
+            "sums": f"<details><summary>{did}</summary>",
+            "foot": took,
+        }
+
+    def frame_file(self, chapter: Chapter, event: Any) -> Mapping[str, str]:
+        file, why = code_span(escape(event.where)), literal(excerpt(event.text))
+        chapter.row = f"| {BAD} | {file} | {cell(why)} | | |"
+        return {"heading": f"### {BAD} {file}: {why}"}
 
     def facts(self, totals: Totals) -> tuple[str, str]:
         """What a run did, as HTML, and what it took."""
@@ -13393,39 +13441,50 @@ class Markdown(Document):
         did = literal_html(" · ".join(filter(None, facts[: len(DONE)])))
         return did, f"<sub>{foot}</sub>" if foot else ""
 
-    def close_all(self, total: Totals) -> Iterator[bytes]:
-        left, chapters = self.room, [chapter for _, chapter in sorted(self.chapters.items())]
-        runs, between = run_count(total), ""
-        if runs > 1:
-            mark = GOOD if all_succeeded(total) else BAD
-            head = f"## {mark} {literal(verdict_of_all(total))}"
-            rows = [chapter.row for chapter in chapters]
-            if len(rows) < runs:
-                rows.append(f"| | | ... and {plural(runs - len(rows), 'more run')} | | |")
-            titles = "| run | agent | prompt | time | actions |\n|---|---|---|--:|---|"
+    def lay_out(self, chapter: Chapter) -> bytes:
+        """A chapter: the answer first, then the other parts, then the steps."""
+        blocks = [chapter[name] for name in ("heading", "prompt", "answer", "failure", "files")]
+        if not blocks[0]:
+            return b""
+        missing = chapter.left_out()
+        if chapter.framed and (chapter.steps or missing):
+            note = f"*{missing}*" if missing else ""
+            blocks += (chapter["sums"], note.encode(), laid_out(chapter.steps), b"</details>")
+        return b"\n\n".join(filter(None, (*blocks, chapter["foot"])))
+
+    def heads(self, total: Totals, rows: Sequence[str]) -> Iterator[str]:
+        """Of several runs their verdict, and a table of them."""
+        if self.begun > 1:
+            head = f"## {GOOD if total.all_succeeded else BAD} {literal(verdict_of_all(total))}"
+            if len(rows) < self.begun:
+                rows = (*rows, f"| | | ... and {plural(self.begun - len(rows), 'more run')} | | |")
+            titles = f"| run | {self.second} | prompt | time | actions |\n|---|---|---|--:|---|"
             table = "\n".join((titles, *rows))
-            blocks = (f"{head}\n\n{table}\n\n{self.facts(total)[1]}".rstrip(), head)
-            block = next((block for block in blocks if size_of(block) <= left // 2), "")
-            if block:
-                left, between = left - size_of(block), "\n"
-                yield encode_line(block)
-        most = share((chapter.size for chapter in chapters), left)
-        for chapter in chapters:
-            if text := chapter.text(most):
-                yield encode_line(between + text)
-                between = "\n"
+            yield f"{head}\n\n{table}\n\n{self.facts(total)[1]}".rstrip()
+            yield head
+        yield ""
 
+    @property
+    def second(self) -> str:
+        """What the second column of the table of runs has."""
+        return "file" if self.view.headings else "agent"
 
-def row_of(part: RunPart, why: str, totals: Totals) -> str:
-    """A run in the table of several."""
-    title = " – ".join(filter(None, (literal(escape(part.title)), why)))
-    took, cost = int(totals.stated.get("took", 0)), format_cost(totals.stated.get("cost", 0))
-    counts = [fact for _, fact in [*facts_of("", totals, named=False)][:3]]
-    sums = filter(None, (*counts, cost))
-    mark = GOOD if part.run.succeeded else BAD
-    time = format_duration(took).replace(" ", "\u00a0") if took else ""
-    texts = f"{mark}\u00a0{part.number}", part.run.agent, title, time, literal(", ".join(sums))
-    return f"| {' | '.join(map(cell, texts))} |"
+    def foot(self, _total: Totals) -> str:
+        return ""
+
+    def row(self, part: RunInReport, why: str) -> str:
+        """A run in the table of several."""
+        run, totals = part.run, part.notes.totals
+        title = literal(escape(part.prompt or run.name))
+        took, cost = int(totals.stated.get("took", 0)), format_cost(totals.stated.get("cost", 0))
+        counts = [fact for _, fact in [*facts_of("", totals, named=False)][:3]]
+        mark = GOOD if run.succeeded else BAD
+        time = format_duration(took).replace(" ", "\u00a0") if took else ""
+        sums = literal(", ".join(filter(None, (*counts, cost))))
+        whose = code_span(escape(run.file)) if self.view.headings else literal(run.agent)
+        why = " – ".join(filter(None, (title, why)))
+        texts = f"{mark}\u00a0{part.chapter.number}", whose, why, time, sums
+        return f"| {' | '.join(map(cell, texts))} |"
 
 
 def cell(text: str) -> str:
@@ -13448,22 +13507,22 @@ def files_table(files: Collection[FileChange]) -> str:
     return table if files else ""
 
 
-def laid_out(steps: Iterable[Step]) -> str:
+def laid_out(steps: Iterable[Step]) -> bytes:
     """Steps one below the other; calls make lists, which words don't go on."""
-    parts, before, listed = list[str](), "", False  # listed: does the last step hold a list?
+    parts, before, listed = list[bytes](), "", False  # listed: does the last step hold a list?
     for step in steps:
         text, goes_on = step.forms[0], step.noun == before == "call"
         if parts and not goes_on:
-            parts.append("")
+            parts.append(b"")
         if listed and LIST_ITEM.match(text) and not goes_on:
             parts.append(END_LIST)
         parts.append(text)
         before, listed = step.noun, bool(LIST_ITEM.search(text))
-    return "\n".join(parts)
+    return b"\n".join(parts)
 
 
-END_LIST = "<!-- -->\n"
-LIST_ITEM = regex(r"^ *-(?: |$)", re.MULTILINE)
+END_LIST = b"<!-- -->\n"
+LIST_ITEM = regex(rb"^ *-(?: |$)", re.MULTILINE)
 NOT_BLANK = regex(r"\n(?=[^\n])")
 GOOD, BAD, RUNNING = "✅", "❌", "▶️"
 STATE_MARKS = {"ok": GOOD, "bad": BAD, "running": RUNNING}
@@ -13646,7 +13705,7 @@ html { scroll-padding-top: 4rem; -webkit-text-size-adjust: 100%; }
 body { margin: 0; background: var(--paper); color: var(--ink);
   font: 1rem/1.6 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
 main { display: flex; flex-direction: column; max-width: 48rem; margin: 0 auto;
-  padding: 0 1.5rem 4rem; overflow-wrap: anywhere; reading-flow: flex-visual; }
+  padding: 0 1.5rem 4rem; overflow-wrap: anywhere; }
 a { color: var(--link); text-decoration: none; } a:hover { text-decoration: underline; }
 pre, code { font: .8125rem/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
 pre { margin: .5rem 0; padding: .6rem .8rem; border-radius: .4rem; background: var(--wash);
@@ -13654,7 +13713,7 @@ pre { margin: .5rem 0; padding: .6rem .8rem; border-radius: .4rem; background: v
 pre.given { padding: 0; background: none; color: var(--soft); }
 :not(pre) > code { padding: .1em .25em; border-radius: .25rem; background: var(--wash); }
 summary { cursor: pointer; list-style: none; } summary::-webkit-details-marker { display: none; }
-.view { order: -2; position: sticky; top: 0; z-index: 1; display: flex; justify-content: flex-end;
+.view { position: sticky; top: 0; z-index: 1; display: flex; justify-content: flex-end;
   gap: .25rem; margin: 0 -.6rem; padding: .6rem 0; border: 0; background: var(--paper);
   font-size: .8125rem; }
 .view label { padding: .1rem .6rem; border-radius: 1rem; color: var(--soft); cursor: pointer; }
@@ -13662,7 +13721,7 @@ input { position: absolute; opacity: 0; } input:focus-visible ~ .view { outline:
 #all:checked ~ .view [for=all], #words:checked ~ .view [for=words],
 #acts:checked ~ .view [for=acts], #bad:checked ~ .view [for=bad] {
   background: var(--wash); color: var(--ink); }
-nav { order: -1; } nav ol { margin: 1rem 0 0; padding: 0; list-style: none; }
+nav ol { margin: 1rem 0 0; padding: 0; list-style: none; }
 nav li a { display: flex; gap: .5rem; align-items: baseline; padding: .25rem 0; color: inherit;
   font-size: .9375rem; border-bottom: 1px solid var(--line); }
 nav li a:hover { text-decoration: none; background: var(--wash); } figcaption a { color: inherit; }
@@ -13675,7 +13734,7 @@ h1 { margin: 0; font-weight: 400; }
 .end.bad b, .bad > .mark, .bad > * > .mark, .why, .bad > .what b, .bad > * > .what b {
   color: var(--bad); }
 .end .why, .about { display: block; white-space: pre-wrap; } .about { color: var(--soft); }
-.links { order: -2; font-size: .8125rem; color: var(--soft); } .links h3 { display: inline; }
+.links { font-size: .8125rem; color: var(--soft); } .links h3 { display: inline; }
 .links h3 { font: inherit; } .links h3::after { content: ": "; } .links ul { display: inline; }
 .links ul, .links li { margin: 0; padding: 0; } .links li { display: inline; }
 .links li + li::before { content: " · "; } .links a { color: inherit; text-decoration: underline; }
@@ -13688,12 +13747,12 @@ nav .time, nav .cost { min-width: 3.5rem; text-align: right; } nav .cost:empty {
 .act.bad > .fact, .act.bad > summary > .fact { color: var(--bad); }
 .mark { flex: none; width: 1rem; color: var(--good); }
 .running > .mark, .running > * > .mark { color: var(--soft); }
+.note { font-style: italic; } nav .file { color: var(--soft); }
 footer { margin-top: 2rem; color: var(--soft); font-size: .8125rem; }
 .run { display: flex; flex-direction: column; margin: 0 -1.25rem; padding: 2.25rem 1.25rem 0;
   content-visibility: auto; contain-intrinsic-size: auto 50rem; }
-.run > header { order: -3; display: flex; flex-wrap: wrap; justify-content: space-between;
+.run > header { display: flex; flex-wrap: wrap; justify-content: space-between;
   gap: 0 1rem; border-top: 2px solid var(--ink); padding-top: .5rem; }
-.run > header + :is(.prompt, .long) { order: -3; } .run > .times { order: -2; }
 h2 { margin: 0; font-size: .8125rem; font-weight: 400; } h2 a { color: var(--soft); }
 .words, .prompt, .long { margin: .75rem 0; } .words, .prompt, pre { unicode-bidi: plaintext; }
 .prompt, .long { padding-left: 1rem; border-left: 3px solid var(--link); font-weight: 500; }
@@ -13834,81 +13893,33 @@ OPENED: dict[str, Callable[[str], Html]] = {
 }
 
 
-# How full a page may be before items stand without what they open, or steps are left out.
-DETAILED, FULL, SHARES = 0.7, 0.95, {"verdict": 1.0}
-
-
 class Page(Document):
-    """A report as a page of HTML. It is written as it comes; what is known last, the contents and
-    the timelines, is shown first. What a sub-agent did opens with the line of its call."""
+    """A report as a page of HTML. What a sub-agent did opens with the line of its call."""
 
-    most, thinking = MAX_PAGE, True
+    most, between, thinking = MAX_PAGE, b"", True
     asked, said = staticmethod(asked_html), staticmethod(words_html)
-    item = staticmethod(item_html)
+    write_item = staticmethod(item_html)
     options = Document.options | {"thinking"}
     requires: ClassVar[Mapping[str, str]] = {"markdown_it": "markdown-it-py"}
 
     def __init__(self, view: View, notes: Notes) -> None:
         super().__init__(view, notes)
-        self.size, self.missing = 0, dict[str, int]()  # bytes so far; what was left out, by kind
-        self.run: Run | None = None  # of the last block
-        self.rows: dict[int, Html] = {}  # of the contents, by number of the run
-        self.last_closing = EMPTY
+        self.title, self.verdict = "", EMPTY  # of the first run, of the last
 
-    def follow(self, event: Any, part: RunPart) -> Iterator[bytes]:
-        notes = part.notes
-        notes.date(event)
-        part.dated_ms = part.dated_ms or notes.started_ms  # its head says so
-        if event.type == "thinking":
-            if notes.partial_line and not part.thoughts:  # words that stand before it
-                words = "".join(notes.partial_line)
-                notes.partial_line.clear()
-                yield from self.say(part, words)
-            if event.parent_tool_use_id is None and not event.unprinted:
-                part.thoughts.append(event.text or "")
-            return
-        if part.thoughts:
-            thoughts = join_surrogates("".join(part.thoughts)).strip()
-            part.thoughts.clear()
-            first = truncate(thoughts.partition("\n")[0].strip("*# "), TITLE)
-            shown = words_html(shorten_text(thoughts, MAX_WORDS), kind="inside words")
-            head = element("summary", first or "Thoughts")
-            thought = element("details", head, shown, kind="thought")
-            if thoughts:
-                yield from self.put(part, Step([thought], "thought"))
-        yield from super().follow(event, part)
+    def thought(self, thoughts: str) -> str:
+        first = truncate(thoughts.partition("\n")[0].strip("*# "), TITLE)
+        inside = words_html(thoughts, kind="inside words")
+        return element("details", element("summary", first or "Thoughts"), inside, kind="thought")
 
-    def put(self, part: RunPart, step: Step) -> Iterator[bytes]:
-        """Write the best form of a step for which there is room."""
-        for form in dict.fromkeys(step.forms):
-            text = encode_line(html(self.heading(part), form))
-            if not self.size:
-                text = page_head(part.title or part.run.name) + text
-            full = SHARES.get(step.noun, FULL) if form == step.forms[-1] else DETAILED
-            if self.size + len(text) < self.room * full:
-                self.size += len(text) + 1
-                self.run, part.begun = part.run, True
-                yield text
-                return
-            add_count(self.missing, step.noun if form == step.forms[-1] else "detail")
-
-    def heading(self, part: RunPart) -> Html:
-        """What comes between the last block and one of a run: the head of its section."""
-        run, started = part.run, part.notes.started_ms
-        if run is self.run:
-            return EMPTY
-        begins = started is not None and not part.begun
-        when = time_html(started or 0, "%-d %b %Y, %H:%M UTC") if begins else EMPTY
-        name = f"{run.agent}: {run.name}{' continued' if part.begun else ''}"
-        head = element("h2", element("a", name, href=f"#{part.number}"))
-        place = "" if part.begun else f' id="{part.number}"'
-        begin = Html(f'{"</section>" if self.run else ""}<section class="run"{place}>')
-        return html(begin, element("header", head, when))
+    def follow(self, event: Any, part: RunInReport) -> None:
+        part.notes.date(event)
+        part.dated_ms = part.dated_ms or part.notes.started_ms  # its head says so
+        super().follow(event, part)
 
     def opens(self, _act: Action) -> Iterable[str]:
         return OPENED
 
-    def item_of(self, part: RunPart, call: FinishedCall) -> Item:
+    def item_of(self, part: RunInReport, call: FinishedCall) -> Item:
         item, act = super().item_of(part, call), call.action
         title = truncate(f"{act.verb or act.label} {act.target}".strip(), TITLE)
         if act.failed and len(part.failures) < MAX_LINKS:
@@ -13920,12 +13931,10 @@ class Page(Document):
                 part.bars = longest(part.bars)
         return item
 
-    def close(self, part: RunPart) -> Iterator[bytes]:
-        run, notes, totals = part.run, part.notes, part.notes.totals
-        took = int(totals.stated.get("took", 0))
+    def frame(self, part: RunInReport) -> Mapping[str, str]:
+        run, notes, totals, number = part.run, part.notes, part.notes.totals, part.chapter.number
+        took, cost = int(totals.stated.get("took", 0)), format_cost(totals.stated.get("cost", 0))
         began = notes.started_ms or min((bar.since for bar in part.bars), default=0)
-        verdict, why = verdict_of(totals), run.reason or ""
-        times = timeline_html(longest(part.bars), began, began + took)
         changed = [
             element("li", element("a", file.path, href=f"#{place}"), f" {change_words(file)}")
             for file in itertools.islice(totals.files.values(), MAX_LINKS)
@@ -13939,46 +13948,70 @@ class Page(Document):
         ]
         when = time_html(notes.started_ms, "%-d %b %Y, %H:%M UTC") if notes.started_ms else EMPTY
         about = [fact for fact in (run.agent, notes.cwd, when) if fact]
-        self.last_closing = self.closing(verdict, totals, why, about, good=run.succeeded)
-        yield from self.put(part, Step([html(*links, times, self.last_closing)], "verdict"))
-        if len(self.rows) < MAX_RUNS:
-            cost = format_cost(totals.stated.get("cost", 0))
-            row = row_html(part.title or run.name, run.succeeded, took, cost, f"#{part.number}")
-            self.rows[part.number] = row
+        why = run.reason or ""
+        self.verdict = self.closing(verdict_of(totals), totals, why, about, good=run.succeeded)
+        several = self.view.headings  # FILEs
+        title, file = part.title or run.name, run.file if several else ""
+        self.title = self.title or title
+        part.chapter.row = row_html(title, file, run.succeeded, took, cost, f"#{number}")
+        return {
+            "heading": self.heading(number, f"{run.agent}: {run if several else run.name}", when),
+            "files": html(*links, timeline_html(longest(part.bars), began, began + took)),
+            "foot": self.verdict,
+        }
+
+    def frame_file(self, chapter: Chapter, event: Any) -> Mapping[str, str]:
+        where, why, number = event.where, event.text, chapter.number
+        self.verdict = self.closing("no run", Totals(), why, good=False)
+        chapter.row = row_html(why, where, False, 0, "", f"#{number}")
+        return {"heading": self.heading(number, where, EMPTY), "foot": self.verdict}
+
+    def heading(self, number: int, name: str, when: Html) -> Html:
+        """The beginning of a run's section."""
+        head = element("h2", element("a", name, href=f"#{number}"))
+        return html(Html(f'<section class="run" id="{number}">'), element("header", head, when))
 
     def closing(
         self, verdict: str, totals: Totals, why: str, about: Sequence[str] = (), *, good: bool
     ) -> Html:
         """How a run, or all runs, ended, and what it is about."""
-        facts = " · ".join(fact.replace(" ", "\u00a0") for fact in self.facts(totals))
-        self.missing.clear()
+        facts = [fact for _, fact in facts_of("", totals, named=False) if fact]
         mark, kind = (CHECK_MARK, "end ok") if good else (CROSS_MARK, "end bad")
         verdict = element("b", f"{mark} {verdict[:1].upper()}{verdict[1:]}")
         reason = element("span", why, kind="why") if why else EMPTY
         named = [part for fact in about for part in (" · ", fact)][1:]
         known = element("span", *named, kind="about") if named else EMPTY
-        shown = element("span", facts, kind="fact")
+        shown = element(
+            "span", " · ".join(fact.replace(" ", "\u00a0") for fact in facts), kind="fact"
+        )
         return element("div", verdict, " ", reason, shown, known, kind=kind)
 
-    def facts(self, totals: Totals) -> list[str]:
-        """The facts of a closing line, and what was left out."""
-        facts = [fact for _, fact in facts_of("", totals, named=False) if fact]
-        missing = (f"{plural(number, noun)} left out" for noun, number in self.missing.items())
-        return [*facts, *missing]
+    def lay_out(self, chapter: Chapter) -> bytes:
+        """A section, without links to what is left out."""
+        missing, steps = chapter.left_out(), [step.forms[0] for step in chapter.steps]
+        note = encode_line(element("p", missing, kind="note")) if missing else b""
+        blocks = (chapter["files"], note, *steps, chapter["foot"], b"</section>")
+        text = b"\n".join(filter(None, (chapter["heading"], chapter["prompt"], *blocks)))
+        if chapter.missing:
+            known = {*PLACE.findall(text)}
+            text = LINK.sub(lambda link: link[0] if link[1] in known else link[2], text)
+        return text if chapter["heading"] else b""
 
-    def close_all(self, total: Totals) -> Iterator[bytes]:
-        runs, head = run_count(total), self.last_closing
-        if runs != 1:
-            verdict = verdict_of_all(total) if runs else "no run"
-            head = self.closing(verdict, total, "", good=all_succeeded(total))
-        rows = [row for _, row in sorted(self.rows.items())]
-        if len(rows) < runs:
-            rows.append(element("li", f"... and {plural(runs - len(rows), 'more run')}"))
-        nav = element("nav", element("h1", head), element("ol", *rows) if runs > 1 else EMPTY)
-        begin = Html("</section>") if self.size else Html(page_head("agentfmt").decode())
-        yield encode_line(html(begin, nav, self.hidden(total), Html("</main></html>")))
+    def heads(self, total: Totals, rows: Sequence[str]) -> Iterator[str]:
+        if self.begun != 1:
+            verdict = verdict_of_all(total) if self.begun else "no run"
+            self.verdict = self.closing(verdict, total, "", good=total.all_succeeded)
+        if len(rows) < self.begun:
+            rows = (*rows, element("li", f"... and {plural(self.begun - len(rows), 'more run')}"))
+        head, verdict = page_head(self.title or "agentfmt"), element("h1", self.verdict)
+        if self.begun > 1:
+            yield html(head, element("nav", verdict, element("ol", *rows)))
+        yield html(head, element("nav", verdict))
 
-    def hidden(self, total: Totals) -> Html:
+    def foot(self, total: Totals) -> str:
+        return html(self.redaction_note(total), Html("</main></html>"))
+
+    def redaction_note(self, total: Totals) -> Html:
         """What redaction hid, if it was asked for."""
         redaction = self.notes.reporter.redaction
         marked = {*redaction.classes} - {"paths"}
@@ -13992,15 +14025,21 @@ class Page(Document):
         return element("footer", "; ".join(notes), kind="hidden") if notes else EMPTY
 
 
-def row_html(title: str, good: bool, took: int, cost: str, place: str) -> Html:
+LINK = regex(rb'<a href="#([0-9.]+)">(.*?)</a>')
+PLACE = regex(rb' id="([0-9.]+)"')
+
+
+def row_html(title: str, file: str, good: bool, took: int, cost: str, place: str) -> Html:
     """A run in the contents."""
     time, mark = format_duration(took) if took else "", CHECK_MARK if good else CROSS_MARK
     texts = {"mark": mark, "title": title, "time": time, "cost": cost}
+    if file:
+        texts = {"mark": mark, "file": file, **texts}
     spans = (element("span", text, kind=kind) for kind, text in texts.items())
     return element("li", element("a", *spans, href=place), kind="ok" if good else "bad")
 
 
-def page_head(title: str) -> bytes:
+def page_head(title: str) -> Html:
     """The beginning of a page: it lets no script run and fetches nothing."""
     import base64
     import hashlib
@@ -14008,7 +14047,7 @@ def page_head(title: str) -> bytes:
     digest = base64.b64encode(hashlib.sha256(SHEET.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'"
     policy += "; form-action 'none'"
-    return encode_line(PAGE.format(policy=policy, title=escape_html(title), sheet=SHEET))
+    return Html(PAGE.format(policy=policy, title=escape_html(title), sheet=SHEET))
 
 
 PAGE = """<!doctype html>
@@ -14748,6 +14787,7 @@ def follow_streams(
                 if not frame:
                     reporter.explain_early(sessions.here.file, silent=True)
             yield sessions.end_file()
+        yield sessions.runs.end_command()
         yield sessions.end_input()
     except Interrupted:
         runs = [*sessions.open_runs()]
@@ -15286,14 +15326,14 @@ def read(
 
 def report_command(child: Child, reporter: Reporter) -> None:
     """Say how the command of --run ended, unless it ended well."""
-    limits, name, how = child.limits, escape(child.name), child.leave()
+    limits, name = child.limits, escape(child.name)
     if limits.stayed:
         took, last = format_time(limits.grace), "output" if reporter.failed else "result"
         reporter.message(f"{name} was ended: it did not exit within {took} of its {last}")
-    elif how and reporter.failed:
-        reporter.message(how)
-    elif how:
-        reporter.failure(f"{how} after its result")
+    elif limits.ending and reporter.failed:
+        reporter.message(limits.ending)
+    elif limits.ending:
+        reporter.failure(limits.ending + AFTER_RESULT)
 
 
 class Silence(Reporter):

@@ -198,22 +198,20 @@ def test_what_was_running_when_a_run_ended() -> None:
     assert "Unfinished" in found.text["end bad"][0]
 
 
-def test_the_contents_come_last_and_are_shown_first() -> None:
+def test_the_verdict_and_the_contents_come_first() -> None:
     runs = [b"".join((init(name), user(name), result(name))) for name in "abc"]
     runs[1] = runs[1].replace(b'"is_error":false', b'"is_error":true')
     text = page(b"".join(interleaved(*[[run] for run in runs])))
     found = read(text)
     assert found.text["title"] == ["do"] * 3
-    assert text.index("<nav>") > text.index('<section class="run" id="3">')
-    assert "✗ 3 runs: 2 succeeded, 1 failed" in found.text["end bad"][-1]
+    assert text.index("<nav><h1>") < text.index('<section class="run" id="1">')
+    assert "✗ 3 runs: 2 succeeded, 1 failed" in found.text["end bad"][0]
 
 
-def test_interleaved_runs_go_on() -> None:
+def test_interleaved_runs_stand_one_after_the_other() -> None:
     runs = [[init(name), completed(session=name), result(name)] for name in "ab"]
     text = page(b"".join(interleaved(*runs)))
-    assert re.findall(r"<h2><a [^>]*>(.*?)<", text) == [
-        "cursor: run a", "cursor: run b", "cursor: run a continued", "cursor: run b continued",
-    ]  # fmt: skip
+    assert re.findall(r"<h2><a [^>]*>(.*?)<", text) == ["cursor: run a", "cursor: run b"]
     read(text)
 
 
@@ -375,13 +373,24 @@ def test_what_is_kept_for_a_sub_agent_is_bounded(monkeypatch: pytest.MonkeyPatch
 
 def test_a_page_that_is_full_keeps_lines_and_verdicts() -> None:
     data = run_of(*(shell(f"make {n}", 0, "y" * 400, f"c{n}") for n in range(60)))
-    found = read(page(data, "--max-report", "60K"))
+    found = read(page(data, "--max-report", "40K"))
     assert len(found.text["act ok"]) == 60
-    assert re.search(r"\d+\sdetails\sleft\sout", found.text["end ok"][-1])
+    assert re.fullmatch(r"details of \d+ calls left out", found.text["note"][0])
+
+
+def test_nothing_leads_to_what_is_left_out() -> None:
+    """The end of a run stays; the first links to failures and changed files are words."""
+    calls = (
+        edit("-x\n+y", f"{n}.py") + shell(f"make {n}", 1, "y" * 400, f"c{n}") for n in range(90)
+    )
+    found = read(page(run_of(user(), *calls), "--max-report", "30K"))
+    assert re.fullmatch(r"\d+ calls, details of \d+ calls left out", found.text["note"][0])
+    assert "Ran make 89" in found.text["act bad"][-1]
+    assert len(found.text["links"][0].split(" · ")) == 1
 
 
 def test_memory_does_not_grow_with_the_runs() -> None:
-    """Of a run that has ended, a line of the contents is left."""
+    """Of runs that have ended as much is left as there is room for."""
     made: list[agentfmt.Page] = []
 
     class Page(agentfmt.Page):
@@ -389,17 +398,16 @@ def test_memory_does_not_grow_with_the_runs() -> None:
             super().__init__(*given)
             made.append(self)
 
-    data = b"".join(init(f"{n}") + user(f"{n}") + result(f"{n}") for n in range(50))
+    parts = [init(f"{n}") + user(f"{n}") + result(f"{n}") for n in range(50)]
+    parts[7] = parts[7].replace(b'"is_error":false', b'"is_error":true')
     with mock.patch.dict(agentfmt.WRITERS, {"html": Page}):
-        convert(data, to="html")
-    assert (len(made[0].rows), made[0].parts, made[0].held) == (50, {}, 0)
-
-
-def test_a_page_that_was_cut_off_is_a_page() -> None:
-    text = page(run_of(user(), shell(printed="x"), assistant("said")))
-    cut = text[: text.index("<nav>")]
-    parsed = html5lib.parse(cut, namespaceHTMLElements=False)
-    assert "said" in "".join(parsed.itertext())
+        text = convert(b"".join(parts), "--max-report", "30K", to="html").stdout.decode()
+    assert (made[0].runs, made[0].nested_size) == ({}, 0)
+    assert made[0].size < 30 * 1024
+    found = read(text)
+    assert len(text) < 36 * 1024
+    assert found.text["bad"] == ["✗do"]
+    assert "... and 20 more runs" in found.text[""]
 
 
 @pytest.mark.parametrize(

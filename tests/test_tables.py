@@ -241,6 +241,40 @@ def changed(path: str, tool: str, call_id: str, **found: Any) -> bytes:
     return completed(call_id, tool, held, args={"path": path})
 
 
+@pytest.mark.parametrize("status", [0, 3])
+@pytest.mark.parametrize("to", ["runs", "markdown", "html"])
+def test_outputs_agree_with_the_status(to: str, status: int, tmp_path: Path) -> None:
+    """A command that fails after a good result, and a FILE without a run, are on their pages."""
+    (tmp_path / "run").write_bytes(init() + result())
+    (tmp_path / "none").write_bytes(b"")
+    command = ("--run", "sh", "-c", f"cat {tmp_path}/run; exit {status}")
+    files = (str(tmp_path / "run"), str(tmp_path / ("none" if status else "run")))
+    for ended in (run("-t", to, *command), run("-t", to, *files)):
+        shown = ended.stdout.decode()
+        failed = {
+            "runs": '"verdict":"none"',
+            "markdown": "## ❌",
+            "html": '<h1><div class="end bad',
+        }
+        assert (ended.status, failed[to] in shown) == ((1, True) if status else (0, False))
+        told = "sh exited with 3 after its result" in shown or "the agent wrote nothing" in shown
+        assert told is (status > 0)
+
+
+@pytest.mark.parametrize(
+    ("to", "place"), [("markdown", "`a.ndjson:1`"), ("html", "run 5f0e4a1c (a.ndjson:1)")]
+)
+def test_reports_of_several_files_name_them(to: str, place: str, tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / f"{name}.ndjson").write_bytes(init() + result())
+    shown = [
+        run("-t", to, *names, cwd=tmp_path).stdout.decode()
+        for names in (("a.ndjson",), ("a.ndjson", "b.ndjson"))
+    ]
+    assert [place in text for text in shown] == [False, True]
+    assert shown[1].count("b.ndjson") == 2  # also among the runs on top
+
+
 def test_files_of_a_run() -> None:
     """Each once, whatever was done to it, and however its path is spelled; no change that was
     refused, failed, or was none."""
