@@ -493,19 +493,12 @@ ACP: dict[str, Stream] = {
 STREAMS: dict[str, Stream] = {**KIMI, **GROK, **ANTIGRAVITY, **CLINE, **GOOSE, **CURSOR, **ACP}
 MESSAGES: dict[str, tuple[list[Any], Any, list[Any]]] = {
     "kimi": ([KIMI_FIRST], lambda text: [kimi_says(text)], [KIMI_LAST]),
-    "grok": (
-        [GROK_FIRST],
-        lambda text: [{"type": "text", "data": text}, {"type": "usage", "usage": {}}], [grok_end()],
-    ),
-    "antigravity": (
-        [AGY_FIRST], lambda text: [agy("DONE", index=len(text) + ord(text[0]), text_delta=text)], [agy_end()],
-    ),
-    "cline": (
-        [*CLINE_FIRST],
-        lambda text: [CLINE_STEP, cline_event("content_start", "text", text=text[:1]),
-                      cline_event("content_end", "text", text=text)],
-        [cline_end()],
-    ),
+    "grok": ([GROK_FIRST], lambda text: [{"type": "text", "data": text}, {"type": "usage", "usage": {}}],
+        [grok_end()]),
+    "antigravity": ([AGY_FIRST], lambda text: [agy("DONE", index=len(text) + ord(text[0]), text_delta=text)],
+        [agy_end()]),
+    "cline": ([*CLINE_FIRST], lambda text: [CLINE_STEP, cline_event("content_start", "text", text=text[:1]),
+        cline_event("content_end", "text", text=text)], [cline_end()]),
     "goose": ([], lambda text: [goose_says(text[:1], text), goose_says(text[1:], text)], [GOOSE_LAST]),
     "transcript": ([cursor_asks()], lambda text: [cursor_saved("assistant", *parts(text))], []),
     "acp": ([], lambda text: [acp_says(text, messageId=text)], [acp_end()]),
@@ -513,10 +506,9 @@ MESSAGES: dict[str, tuple[list[Any], Any, list[Any]]] = {
 DELTAS: dict[str, tuple[list[Any], Any, list[Any]]] = {
     "grok": ([GROK_FIRST], lambda text: {"type": "text", "data": text}, [grok_end()]),
     "antigravity": ([AGY_FIRST], lambda text: agy("ACTIVE", text_delta=text), [agy("DONE"), agy_end("", "ERROR")]),
-    "cline": (
-        [*CLINE_FIRST],
-        lambda text: cline_event("content_start", "text", text=text, accumulated="x" + text), [cline_end("error")],
-    ),
+    "cline": ([*CLINE_FIRST],
+        lambda text: cline_event("content_start", "text", text=text, accumulated="x" + text),
+        [cline_end("error")]),
     "goose": ([], goose_says, [GOOSE_LAST]),
     "acp": ([], acp_says, [acp_end()]),
 }  # fmt: skip

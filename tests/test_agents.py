@@ -1,6 +1,6 @@
 """What each agent's stream means: hand-made streams, one for each rule of its format."""
 
-# ruff: noqa: E501, RUF005 (tables)
+# ruff: noqa: E501 (tables)
 
 from __future__ import annotations
 
@@ -559,51 +559,26 @@ def claude_deltas(text: str) -> list[Line]:
 # Of each agent, the lines of a message, and those before and after.
 MESSAGES: dict[str, tuple[list[Any], Any, list[Any]]] = {
     "codex": (THREAD, lambda text: [item("agent_message", identity=text, text=text)], [TURN_ENDED]),
-    "codex-thoughts": (
-        THREAD,
+    "codex-thoughts": (THREAD,
         lambda text: [item("reasoning", text="Hm."), item("agent_message", identity=text, text=text)],
-        [TURN_ENDED],
-    ),
-    "codex-list-goes-on": (
-        [*THREAD, item("todo_list", "item.started", items=[])],
-        lambda text: [item("todo_list", "item.updated", items=[]),
-                      item("agent_message", identity=text, text=text)],
-        [TURN_ENDED],
-    ),
-    "claude": (
-        [CLAUDE_INIT],
-        lambda text: [claude("assistant", message={
-            "id": text, "content": [{"type": "text", "text": text}]})],
-        [CLAUDE_OK],
-    ),
+        [TURN_ENDED]),
+    "codex-list-goes-on": ([*THREAD, item("todo_list", "item.started", items=[])],
+        lambda text: [item("todo_list", "item.updated", items=[]), item("agent_message", identity=text,
+        text=text)], [TURN_ENDED]),
+    "claude": ([CLAUDE_INIT],
+        lambda text: [claude("assistant", message={"id": text, "content": [{"type": "text", "text": text}]})],
+        [CLAUDE_OK]),
     "claude-deltas": ([CLAUDE_INIT], claude_deltas, [CLAUDE_OK]),
-    "claude-hook": (
-        [CLAUDE_INIT],
-        lambda text: [says("assistant", {"type": "text", "text": text}),
-                      says("user", {"type": "text", "text": "Stop hook feedback: go on"})],
-        [],
-    ),
-    "opencode": (
-        [], lambda text: [part("step_start", messageID=text), part("text", text=text),
-                          part("step_finish", reason="tool-calls")], [],
-    ),
-    "droid": (
-        [DROID_INIT],
-        lambda text: [droid("message", role="assistant", id=text, text=text)],
-        [droid("completion", finalText="two")],
-    ),
-    "copilot": (
-        [copilot("user.message")],
-        lambda text: [copilot("assistant.message_delta", messageId=text, deltaContent=text[:1]),
-                      copilot("assistant.message", messageId=text, content=text)],
-        [copilot_end()],
-    ),
-    "pi": (
-        PI,
-        lambda text: [{"type": "message_start", "message": {"role": "assistant", "content": []}},
-                      pi_end("toolUse", text)[0]],
-        [],
-    ),
+    "claude-hook": ([CLAUDE_INIT], lambda text: [says("assistant", {"type": "text", "text": text}),
+        says("user", {"type": "text", "text": "Stop hook feedback: go on"})], []),
+    "opencode": ([], lambda text: [part("step_start", messageID=text), part("text", text=text),
+        part("step_finish", reason="tool-calls")], []),
+    "droid": ([DROID_INIT], lambda text: [droid("message", role="assistant", id=text, text=text)],
+        [droid("completion", finalText="two")]),
+    "copilot": ([copilot("user.message")], lambda text: [copilot("assistant.message_delta", messageId=text,
+        deltaContent=text[:1]), copilot("assistant.message", messageId=text, content=text)], [copilot_end()]),
+    "pi": (PI, lambda text: [{"type": "message_start", "message": {"role": "assistant", "content": []}},
+        pi_end("toolUse", text)[0]], []),
 }  # fmt: skip
 
 
@@ -677,74 +652,39 @@ def answer(lines: Iterable[Line], *flags: str) -> str:
     return text
 
 
-@pytest.mark.parametrize(
-    ("lines", "text"),
-    [
-        pytest.param(
-            [*THREAD, item("agent_message", text="a", phase="final_answer")]
-            + [item("agent_message", text="b", phase="commentary"), TURN_ENDED],
-            "a", id="codex-phase",
-        ),
-        pytest.param(
-            [*THREAD, item("agent_message", text="a"), item("agent_message", text="b"), TURN_ENDED],
-            "b", id="codex",
-        ),
-        pytest.param([INIT, said("Done."), GEMINI_OK], "Done.", id="gemini-whole"),
-        pytest.param(
-            [INIT, said("Do", delta=True), said("ne.", delta=True), GEMINI_OK],
-            "Done.", id="gemini-deltas",
-        ),
-        pytest.param(
-            [INIT, said("Do", delta=True), said("ne.", delta=True), said("Done."), GEMINI_OK],
-            "Done.", id="gemini-deltas-and-whole",
-        ),
-        pytest.param([STEP, part("text", text="Done."), STOP], "Done.", id="opencode"),
-        pytest.param(
-            [STEP, STOP, part("text", text="Go on.", synthetic=True), STEP]
-            + [part("text", text="Done."), STOP],
-            "Done.", id="opencode-synthetic",
-        ),
-        pytest.param(
-            [copilot("assistant.message_delta", messageId="m", deltaContent="Do")]
-            + [copilot("assistant.message", messageId="m", content="Done."), copilot_end()],
-            "Done.", id="copilot",
-        ),
-        pytest.param(
-            [copilot("assistant.message", messageId="m", chunkIndex=n, chunkCount=2, content=text)
-             for n, text in enumerate(("Do", "ne."))] + [copilot_end()],
-            "Done.", id="copilot-chunks",
-        ),
-        pytest.param(
-            [copilot("assistant.message", content="Done."), copilot_end()]
-            + [copilot("assistant.message", content="inner", parentToolCallId="c")],
-            "Done.", id="copilot-subagent",
-        ),
-        pytest.param(
-            [copilot("assistant.message", content="Done.")]
-            + [copilot("assistant.message", content="inner") | AGENT, copilot_end()],
-            "Done.", id="copilot-subagent-by-its-own-id",
-        ),
-        pytest.param(
-            [copilot("assistant.message", content="I look.")]
-            + [copilot("session.task_complete", summary="Done."), copilot_end()],
-            "Done.", id="copilot-summary",
-        ),
-        pytest.param(
-            [copilot("session.task_complete", summary="Did it.")]
-            + [copilot("assistant.message", content="Done."), copilot_end()],
-            "Done.", id="copilot-words-after-the-summary",
-        ),
-        pytest.param([*PI, *pi_end(text="Done.")], "Done.", id="pi"),
-        pytest.param([*PI, *pi_end("stop", "Done", ".")], "Done.", id="pi-texts"),
-        pytest.param(
-            [*PI, {"type": "message_update",
-                   "assistantMessageEvent": {"type": "text_delta", "delta": "Done."}}, *pi_end()],
-            "Done.", id="pi-delta-without-message",
-        ),
-    ],
-)  # fmt: skip
-def test_the_answer(lines: list[Line], text: str) -> None:
-    assert answer(lines) == text
+# Of each agent, streams whose answer is "Done."
+ANSWERS: dict[str, list[Line]] = {
+    "codex": [*THREAD, item("agent_message", text="a"), item("agent_message", text="Done."), TURN_ENDED],
+    "codex-phase": [*THREAD, item("agent_message", text="Done.", phase="final_answer"),
+        item("agent_message", text="b", phase="commentary"), TURN_ENDED],
+    "gemini-whole": [INIT, said("Done."), GEMINI_OK],
+    "gemini-deltas": [INIT, said("Do", delta=True), said("ne.", delta=True), GEMINI_OK],
+    "gemini-deltas-and-whole": [INIT, *(said(text, delta=True) for text in ("Do", "ne.")), said("Done."), GEMINI_OK],
+    "opencode": [STEP, part("text", text="Done."), STOP],
+    "opencode-synthetic": [STEP, STOP, part("text", text="Go on.", synthetic=True), STEP,
+        part("text", text="Done."), STOP],
+    "copilot": [copilot("assistant.message_delta", messageId="m", deltaContent="Do"),
+        copilot("assistant.message", messageId="m", content="Done."), copilot_end()],
+    "copilot-chunks": [*(copilot("assistant.message", messageId="m", chunkIndex=n, chunkCount=2, content=text)
+        for n, text in enumerate(("Do", "ne."))), copilot_end()],
+    "copilot-subagent": [copilot("assistant.message", content="Done."), copilot_end(),
+        copilot("assistant.message", content="inner", parentToolCallId="c")],
+    "copilot-subagent-by-its-own-id": [copilot("assistant.message", content="Done."),
+        copilot("assistant.message", content="inner") | AGENT, copilot_end()],
+    "copilot-summary": [copilot("assistant.message", content="I look."),
+        copilot("session.task_complete", summary="Done."), copilot_end()],
+    "copilot-words-after-the-summary": [copilot("session.task_complete", summary="Did it."),
+        copilot("assistant.message", content="Done."), copilot_end()],
+    "pi": [*PI, *pi_end(text="Done.")],
+    "pi-texts": [*PI, *pi_end("stop", "Done", ".")],
+    "pi-delta-without-message": [*PI, {"type": "message_update",
+        "assistantMessageEvent": {"type": "text_delta", "delta": "Done."}}, *pi_end()],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_the_answer(name: str) -> None:
+    assert answer(ANSWERS[name]) == "Done."
 
 
 def test_gemini_repeats_nothing_after_a_call() -> None:
@@ -794,21 +734,13 @@ def test_fragments_are_emptied(name: str) -> None:
 # Of each agent, a line that holds a piece of what is said.
 DELTAS: dict[str, tuple[list[Any], Any, list[Any]]] = {
     "gemini": ([INIT], lambda text: said(text, delta=True), [GEMINI_OK]),
-    "copilot": (
-        [copilot("user.message")],
-        lambda text: copilot("assistant.message_delta", messageId="m", deltaContent=text),
-        [copilot_end()],
-    ),
-    "copilot-chunks": (
-        [copilot("user.message")],
+    "copilot": ([copilot("user.message")],
+        lambda text: copilot("assistant.message_delta", messageId="m", deltaContent=text), [copilot_end()]),
+    "copilot-chunks": ([copilot("user.message")],
         lambda text: copilot("assistant.message", messageId="m", chunkCount=9, content=text),
-        [copilot_end()],
-    ),
-    "pi": (
-        PI,
-        lambda text: {"type": "message_update", "assistantMessageEvent": {"type": "text_delta", "delta": text}},
-        [{"type": "agent_settled"}],
-    ),
+        [copilot_end()]),
+    "pi": (PI, lambda text: {"type": "message_update", "assistantMessageEvent": {"type": "text_delta",
+        "delta": text}}, [{"type": "agent_settled"}]),
 }  # fmt: skip
 
 
@@ -982,19 +914,13 @@ REPROS = {  # the status, and the lines with -d
     "claude-no-session-id": (0, ["{shell} ls"]),
     "claude-workflow-error": (0, ["{not workflow} (error: boom)"]),
     "copilot-apply-patch-delete": (0, ["{delete} old.txt"]),
-    "copilot-apply-patch-three-files": (
-        0, ["{edit} a.py (+1 -1)", "{write} b.py (1 line)", "{delete} c.py"]
-    ),
-    "figma-token-id": (
-        0, ["{mcp} get_figma_file", "{not mcp} get_figma_file (error: no)"]
-    ),
+    "copilot-apply-patch-three-files": (0, ["{edit} a.py (+1 -1)", "{write} b.py (1 line)", "{delete} c.py"]),
+    "figma-token-id": (0, ["{mcp} get_figma_file", "{not mcp} get_figma_file (error: no)"]),
     "gemini-user-before-init-min": (0, []),
     "oc-done": (0, ["{write} /tmp/claustrum-opencode-capture/hello.txt (1 line)"]),
     "oc-mcp-error": (0, ["{not mcp} ver002turn/web_search (error: boom)"]),
     "opencode-apply-patch-delete": (0, ["{delete} hello.txt"]),
-    "redact-loses-status": (
-        0, ["{mcp} get_figma_file", "{not mcp} get_figma_file (error: no)"]
-    ),
+    "redact-loses-status": (0, ["{mcp} get_figma_file", "{not mcp} get_figma_file (error: no)"]),
 }  # fmt: skip
 
 
@@ -1037,25 +963,16 @@ CLAUDE_BEGUN: Line = {"type": "system", "subtype": "init", "session_id": "s", "u
 CODEX_USAGE = {"cached_input_tokens": 6, "cache_write_input_tokens": 2, "output_tokens": 7}
 TOKENS: dict[str, list[Line]] = {
     "claude": [CLAUDE_BEGUN, CLAUDE_RESULT | {"usage": CLAUDE_USAGE | {"input_tokens": 4}}],
-    "qwen": [
-        CLAUDE_BEGUN | {"qwen_code_version": "0.25"},
-        CLAUDE_RESULT | {"usage": CLAUDE_USAGE | {"input_tokens": 12, "total_tokens": 19}},
-    ],
+    "qwen": [CLAUDE_BEGUN | {"qwen_code_version": "0.25"},
+        CLAUDE_RESULT | {"usage": CLAUDE_USAGE | {"input_tokens": 12, "total_tokens": 19}}],
     "codex": [*THREAD, {"type": "turn.completed", "usage": CODEX_USAGE | {"input_tokens": 12}}],
-    "droid": [
-        {"type": "system", "subtype": "init", "session_id": "s", "reasoning_effort": "off"},
-        {"type": "completion", "session_id": "s", "usage": CLAUDE_USAGE | {"input_tokens": 4}},
-    ],
-    "opencode": [
-        STEP,
-        part("step_finish", reason="tool-calls", tokens={"input": 1, "output": 3}),
-        part("step_finish", reason="stop",
-             tokens={"input": 3, "output": 4, "cache": {"read": 6, "write": 2}}),
-    ],
-    "pi": [
-        {"type": "session", "id": "s"}, {"type": "agent_start"},
-        {"type": "message_end", "message": PI_SAID}, {"type": "agent_end", "willRetry": False},
-    ],
+    "droid": [{"type": "system", "subtype": "init", "session_id": "s", "reasoning_effort": "off"},
+        {"type": "completion", "session_id": "s", "usage": CLAUDE_USAGE | {"input_tokens": 4}}],
+    "opencode": [STEP, part("step_finish", reason="tool-calls", tokens={"input": 1, "output": 3}),
+        part("step_finish", reason="stop", tokens={"input": 3, "output": 4,
+        "cache": {"read": 6, "write": 2}})],
+    "pi": [{"type": "session", "id": "s"}, {"type": "agent_start"},
+        {"type": "message_end", "message": PI_SAID}, {"type": "agent_end", "willRetry": False}],
 }  # fmt: skip
 
 
@@ -1209,29 +1126,18 @@ FAULTS: dict[str, Any] = {  # the verdicts, and the lines with -d
     "claude-sidechain-warmup": (["succeeded"], []),
     "claude-structured-after-text": (["succeeded"], ["{structuredOutput} hello"]),
     "claude-saved-placeholder-tokens": (["succeeded"], []),
-    "codex-saved-subagent-task": (
-        ["succeeded"],
-        ["{shell} sed -n '1,240p' docs/plan-brief.md && rg --files -g 'AGENTS.md' -g '*.proto' -g "
-         "'go.mod' -g 'pyproject.toml' -g 'README*' -g 'docs/**' | sed -n '1,200p' (0.1 s)"],
-    ),
+    "codex-saved-subagent-task": (["succeeded"],
+        ["{shell} sed -n '1,240p' docs/plan-brief.md && rg --files -g 'AGENTS.md' -g '*.proto' -g 'go.mod' -g 'pyproject.toml' -g 'README*' -g 'docs/**' | sed -n '1,200p' (0.1 s)"]),
     "claude-read-lines": (["succeeded"], ["{read} calc.py (2 lines)"]),
     "claude-write-update": (["succeeded"], ["{edit} a.txt (+2 -3)"]),
     "gemini-overwrote": (["succeeded"], ["{edit} /w/a.txt (2 lines)"]),
-    "codex-web-open-page": (
-        ["succeeded"], ["{webFetch} https://example.com/a", "{webFetch} https://example.com/b"]
-    ),
-    "codex-saved-open-page": (
-        ["succeeded"], ["{webFetch} https://ar5iv.labs.arxiv.org/html/2407.21783"]
-    ),
-    "codex-saved-exec-web": (
-        ["succeeded"],
-        ["{webFetch} https://superteam.fun/earn/grants/agentic-engineering (29 characters, 3.9 s)"],
-    ),
-    "qwen-denied": (
-        ["succeeded"],
-        ['{not write} /tmp/probe.txt (permission denied: Qwen Code requires permission to use '
-         '"write_file", but that permission was declined. Matching deny rule: "edit".)'],
-    ),
+    "codex-web-open-page": (["succeeded"],
+        ["{webFetch} https://example.com/a", "{webFetch} https://example.com/b"]),
+    "codex-saved-open-page": (["succeeded"], ["{webFetch} https://ar5iv.labs.arxiv.org/html/2407.21783"]),
+    "codex-saved-exec-web": (["succeeded"],
+        ["{webFetch} https://superteam.fun/earn/grants/agentic-engineering (29 characters, 3.9 s)"]),
+    "qwen-denied": (["succeeded"],
+        ['{not write} /tmp/probe.txt (permission denied: Qwen Code requires permission to use "write_file", but that permission was declined. Matching deny rule: "edit".)']),
     "copilot-instructions-as-prompt": (["succeeded"], []),
     "pi-status-differs": (["succeeded", "succeeded"], []),
 }  # fmt: skip

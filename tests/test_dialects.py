@@ -160,10 +160,8 @@ RECOGNIZED = [
     ("amp", {"type": "assistant", "session_id": "T-0123"}),
     ("claude", {"type": "system", "subtype": "init", "claude_code_version": "2", **NAMED}),
     ("claude", {"type": "system", "subtype": "init", "uuid": "u", **NAMED}),
-    (
-        "claude",
-        {"type": "system", "subtype": "init", "mcp_servers": [], "apiKeySource": "none", **NAMED},
-    ),
+    ("claude",
+        {"type": "system", "subtype": "init", "mcp_servers": [], "apiKeySource": "none", **NAMED}),
     ("claude", {"type": "system", "subtype": "init", "slash_commands": [], **NAMED}),
     ("claude", {"type": "system", "subtype": "hook_started", **NAMED}),
     ("claude", {"type": "stream_event", "event": {}}),
@@ -190,10 +188,8 @@ RECOGNIZED = [
     ("grok", {"type": "end", "stopReason": "end_turn", "sessionId": "x"}),
     ("grok", {"type": "system", "subtype": "init", "tools": ["list_dir"], **NAMED}),
     ("antigravity", {"event": "step_update", "step_update": {"step_type": "tool"}}),
-    (
-        "antigravity",
-        {"event": "result", "result": {"status": "ERROR", "num_turns": 1, "conversation_id": "x"}},
-    ),
+    ("antigravity",
+        {"event": "result", "result": {"status": "ERROR", "num_turns": 1, "conversation_id": "x"}}),
     ("cline", {"type": "agent_event", "event": {"type": "done"}}),
     ("cline", {"type": "run_result", "finishReason": "error", "usage": {}}),
     ("goose", {"type": "message", "message": {"role": "user", "content": []}}),
@@ -201,15 +197,8 @@ RECOGNIZED = [
     ("cursor", {"role": "user", "message": {"content": "x"}}),
     ("acp", {"jsonrpc": "2.0", "method": "session/update", "params": {}}),
     ("acp", {"jsonrpc": "2.0", "id": 1, "result": {"stopReason": "end_turn"}}),
-    (
-        "pi",
-        {
-            "type": "message",
-            "id": "x",
-            "parentId": None,
-            "message": {"role": "user", "timestamp": 1},
-        },
-    ),
+    ("pi", {"type": "message", "id": "x", "parentId": None, "message": {"role": "user",
+        "timestamp": 1}}),
     # Saved by others, in forms that nothing here reads: Droid, Gemini CLI, Grok, Kimi, dsh.
     (None, {"type": "message", "id": "x", "parentId": "y", "message": {"role": "user"}}),
     (None, {"type": "message", "message": {"content": [{"type": "tool_use"}]}, "id": "x"}),
@@ -234,7 +223,7 @@ RECOGNIZED = [
     (None, {"type": "result", "subtype": "success", "is_error": False}),
     (None, {"uuid": "u", "sessionID": "s", "converted_from": "claude"}),
     (None, {"type": 5, "converted_from": "claude"}),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -371,70 +360,35 @@ def test_thinking_first_in_a_run_is_dropped_too() -> None:
 
 # ---------------------------------------------------------------- tools
 
-TOOLS = [
-    ("read", "Read NotebookRead read_file read_many_files", label("read")),
-    ("write", "Write create_file write_file", label("write")),
-    ("edit", "Edit MultiEdit NotebookEdit edit_file replace edit", label("edit")),
-    ("shell", "Bash BashOutput KillShell run_shell_command", label("shell")),
-    ("grep", "Grep search_file_content grep_search", label("grep")),
-    ("semSearch", "finder", label("semSearch")),
-    ("glob", "Glob glob", label("glob")),
-    ("ls", "LS list_directory", label("ls")),
-    ("webFetch", "WebFetch read_web_page web_fetch", label("webFetch")),
-    ("webSearch", "WebSearch web_search google_web_search", label("webSearch")),
-    ("updateTodos", "TodoWrite TaskCreate TaskUpdate write_todos todo_write", label("updateTodos")),
-    ("task", "Task Agent oracle task codebase_investigator invoke_agent", label("task")),
-    (
-        "mcp",
-        "mcp__github__list_issues github__list_issues mcp_github_list_issues",
-        label("mcp"),
-    ),
-    ("skill", "Skill", label("skill")),
-    ("createPlan", "ExitPlanMode exit_plan_mode", label("createPlan")),
-    ("askQuestion", "AskUserQuestion ask_user", label("askQuestion")),
-    ("await", "TaskOutput", label("await")),
-    ("readTodos", "TodoRead", label("readTodos")),
-    ("shell", "PowerShell", label("shell")),
-    ("toolSearch", "ToolSearch", label("toolSearch")),
-    ("listMcpResources", "ListMcpResourcesTool", label("listMcpResources")),
-    ("readMcpResource", "ReadMcpResourceTool", label("readMcpResource")),
-    ("switchMode", "EnterPlanMode", label("switchMode")),
-    ("lsp", "LSP", label("lsp")),
-    ("structuredOutput", "StructuredOutput", label("structuredOutput")),
-    ("saveMemory", "save_memory", label("saveMemory")),
-    ("shell", "KillBash", label("shell")),
-    ("skill", "activate_skill", label("skill")),
-    ("updateTodos", "update_todo", label("updateTodos")),
-    ("toolSearch", "tool_search_tool", label("toolSearch")),
-    ("taskGet", "read_bash read_agent", label("taskGet")),
-    ("taskStop", "stop_bash", label("taskStop")),
-    ("taskList", "list_bash list_agents", label("taskList")),
-    ("readMcpResource", "ReadMcpResourceDirTool", label("readMcpResource")),
-    ("enterWorktree", "EnterWorktree", label("enterWorktree")),
-    ("exitWorktree", "ExitWorktree", label("exitWorktree")),
-    ("workflow", "Workflow", label("workflow")),
-    ("cronCreate", "CronCreate", label("cronCreate")),
-    ("cronDelete", "CronDelete", label("cronDelete")),
-    ("cronList", "CronList", label("cronList")),
-    ("readThread", "read_thread", label("readThread")),
-    ("task", "librarian", label("task")),
-    ("read", "look_at", label("read")),
-    ("edit", "undo_edit", label("edit")),
-    ("switchMode", "plan_enter plan_exit", label("switchMode")),
-    ("Mystery", "Mystery", label("Mystery")),
-]
+TOOLS = {
+    "read": "Read NotebookRead read_file read_many_files look_at",
+    "write": "Write create_file write_file",
+    "edit": "Edit MultiEdit NotebookEdit edit_file replace edit undo_edit",
+    "shell": "Bash BashOutput KillShell run_shell_command PowerShell KillBash",
+    "grep": "Grep search_file_content grep_search", "semSearch": "finder", "glob": "Glob glob",
+    "ls": "LS list_directory", "webFetch": "WebFetch read_web_page web_fetch",
+    "webSearch": "WebSearch web_search google_web_search",
+    "updateTodos": "TodoWrite TaskCreate TaskUpdate write_todos todo_write update_todo",
+    "task": "Task Agent oracle task codebase_investigator invoke_agent librarian",
+    "mcp": "mcp__github__list_issues github__list_issues mcp_github_list_issues",
+    "skill": "Skill activate_skill", "createPlan": "ExitPlanMode exit_plan_mode",
+    "askQuestion": "AskUserQuestion ask_user", "await": "TaskOutput", "readTodos": "TodoRead",
+    "toolSearch": "ToolSearch tool_search_tool", "listMcpResources": "ListMcpResourcesTool",
+    "readMcpResource": "ReadMcpResourceTool ReadMcpResourceDirTool",
+    "switchMode": "EnterPlanMode plan_enter plan_exit", "lsp": "LSP",
+    "structuredOutput": "StructuredOutput", "saveMemory": "save_memory",
+    "taskGet": "read_bash read_agent", "taskStop": "stop_bash", "taskList": "list_bash list_agents",
+    "enterWorktree": "EnterWorktree", "exitWorktree": "ExitWorktree", "workflow": "Workflow",
+    "cronCreate": "CronCreate", "cronDelete": "CronDelete", "cronList": "CronList",
+    "readThread": "read_thread", "Mystery": "Mystery",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("tool", "name", "line"),
-    [
-        pytest.param(tool, name, line, id=name)
-        for tool, names, line in TOOLS
-        for name in names.split()
-    ],
+    ("name", "tool"), [(name, tool) for tool, names in TOOLS.items() for name in names.split()]
 )
-def test_tools(tool: str, name: str, line: str) -> None:
-    data = one_call(name, {"x": 1}, returned())
+def test_tools(name: str, tool: str) -> None:
+    data, line = one_call(name, {"x": 1}, returned()), label(tool)
     assert progress(data) == [line]
     assert progress(data, "--only", f"tool=={tool}") == [line]
     events = made(data)
@@ -464,26 +418,17 @@ ARGUMENTS = [
     ("Glob", {"pattern": "*", "path": "/"}, {"globPattern": "*", "targetDirectory": "/"}),
     ("WebSearch", {"query": "x"}, {"searchTerm": "x"}),
     ("WebFetch", {"url": "https://x"}, {"url": "https://x"}),
-    (
-        "Task",
-        {"subagent_type": "Explore", "prompt": "x"},
-        {"subagentType": "Explore", "prompt": "x"},
-    ),
+    ("Task", {"subagent_type": "Explore", "prompt": "x"},
+        {"subagentType": "Explore", "prompt": "x"}),
     ("codebase_investigator", {"objective": "x"}, {"description": "x"}),
     ("LS", {"directory_path": "/a"}, {"path": "/a"}),
-    (
-        "TodoWrite",
-        {"todos": [{"content": "x", "status": "in_progress", "activeForm": "xing"}]},
-        {"todos": [{"id": "1", "content": "x", "status": "TODO_STATUS_IN_PROGRESS"}]},
-    ),
-    (
-        "mcp__gh__list",
-        {"a": 1},
-        {"name": "mcp__gh__list", "args": {"a": 1}, "providerIdentifier": "gh", "toolName": "list"},
-    ),
+    ("TodoWrite", {"todos": [{"content": "x", "status": "in_progress", "activeForm": "xing"}]},
+        {"todos": [{"id": "1", "content": "x", "status": "TODO_STATUS_IN_PROGRESS"}]}),
+    ("mcp__gh__list", {"a": 1}, {"name": "mcp__gh__list", "args": {"a": 1},
+        "providerIdentifier": "gh", "toolName": "list"}),
     ("Skill", {"skill": "x"}, {"name": "x"}),
     ("Mystery", {"command": "x"}, {"command": "x"}),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -501,62 +446,30 @@ OUTCOMES: list[tuple[str, str, dict[str, Any], dict[str, Any], str]] = [
     ("blocks", "Bash", returned([text("ok")]), {}, label("shell")),
     ("told", "Bash", returned(), {"exit_code": 3}, label("shell", 3)),
     ("told-0", "Bash", returned(), {"exit_code": 0}, label("shell")),
-    (
-        "written",
-        "Bash",
-        returned("Exit code 7\nno", error=True),
-        {},
-        label("shell", 7),
-    ),
+    ("written", "Bash", returned("Exit code 7\nno", error=True), {}, label("shell", 7)),
     ("printed", "Bash", returned("Exit code 7"), {}, label("shell")),
     ("amp", "Bash", returned('{"output":"x","exitCode":4}'), {}, label("shell", 4)),
-    (
-        "qwen",
-        "run_shell_command",
-        returned("Command: x\nStdout: Exit Code: 1\nExit Code: 5\nSignal: (none)"),
-        {},
-        label("shell", 5),
-    ),
+    ("qwen", "run_shell_command",
+        returned("Command: x\nStdout: Exit Code: 1\nExit Code: 5\nSignal: (none)"), {},
+        label("shell", 5)),
     ("error", "Bash", returned("no", error=True), {}, failed("shell", "error")),
     ("rejected", "Edit", returned(REJECTED, error=True), {}, failed("edit", "rejected")),
-    (
-        "interrupted",
-        "Bash",
-        returned("[Request interrupted by user for tool use]", error=True),
-        {},
-        failed("shell", "rejected"),
-    ),
-    (
-        "denied",
-        "Write",
-        returned("Claude requested permissions to write to /a, but you haven't", error=True),
-        {},
-        failed("write", "denied"),
-    ),
-    (
-        "denied-rule",
-        "Bash",
-        returned("Permission to use Bash with command rm has been denied.", error=True),
-        {},
-        failed("shell", "denied"),
-    ),
-    (
-        "missing",
-        "Read",
-        returned("<tool_use_error>File does not exist.</tool_use_error>", error=True),
-        {},
-        failed("read", "notfound"),
-    ),
-    (
-        "timeout",
-        "Bash",
-        returned("Command timed out after 2m 0.0s", error=True),
-        {},
-        failed("shell", "timeout"),
-    ),
+    ("interrupted", "Bash", returned("[Request interrupted by user for tool use]", error=True), {},
+        failed("shell", "rejected")),
+    ("denied", "Write",
+        returned("Claude requested permissions to write to /a, but you haven't", error=True), {},
+        failed("write", "denied")),
+    ("denied-rule", "Bash",
+        returned("Permission to use Bash with command rm has been denied.", error=True), {},
+        failed("shell", "denied")),
+    ("missing", "Read",
+        returned("<tool_use_error>File does not exist.</tool_use_error>", error=True), {},
+        failed("read", "notfound")),
+    ("timeout", "Bash", returned("Command timed out after 2m 0.0s", error=True), {},
+        failed("shell", "timeout")),
     ("mcp", "mcp__a__b", returned("no", error=True), {}, failed("mcp", "error")),
     ("not-an-error", "Read", returned(REJECTED), {}, label("read")),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -635,32 +548,20 @@ def test_permission_denied() -> None:
 
 
 RESULTS = [
-    (
-        "Read", {}, {"file": {"numLines": 3, "startLine": 2, "totalLines": 9}},
-        {"content": "ok", "totalLines": 9, "readRange": {"startLine": 2, "endLine": 4}},
-    ),
-    (
-        "Edit", {}, {"structuredPatch": [{"oldStart": 3, "lines": [" a", "-b", "+c", "+d"]}]},
-        {
-            "message": "ok", "linesAdded": 2, "linesRemoved": 1,
-            "diffString": "@@ -3,0 +0,0 @@\n a\n-b\n+c\n+d",
-        },
-    ),
+    ("Read", {}, {"file": {"numLines": 3, "startLine": 2, "totalLines": 9}},
+        {"content": "ok", "totalLines": 9, "readRange": {"startLine": 2, "endLine": 4}}),
+    ("Edit", {}, {"structuredPatch": [{"oldStart": 3, "lines": [" a", "-b", "+c", "+d"]}]},
+        {"message": "ok", "linesAdded": 2, "linesRemoved": 1,
+        "diffString": "@@ -3,0 +0,0 @@\n a\n-b\n+c\n+d"}),
     ("Write", {"content": "a\nb\n"}, {}, {"message": "ok", "linesCreated": 2}),
-    (
-        "Glob", {}, {"filenames": ["a"], "numFiles": 1},
-        {"content": "ok", "files": ["a"], "totalFiles": 1},
-    ),
-    (
-        "Grep", {}, {"mode": "files_with_matches", "filenames": ["a"], "numFiles": 1},
-        {"content": "ok", "workspaceResults": {"": {"files": {"files": ["a"], "totalFiles": 1}}}},
-    ),
+    ("Glob", {}, {"filenames": ["a"], "numFiles": 1},
+        {"content": "ok", "files": ["a"], "totalFiles": 1}),
+    ("Grep", {}, {"mode": "files_with_matches", "filenames": ["a"], "numFiles": 1},
+        {"content": "ok", "workspaceResults": {"": {"files": {"files": ["a"], "totalFiles": 1}}}}),
     ("WebFetch", {"url": "u"}, {}, {"url": "u", "markdown": "ok"}),
     ("mcp__a__b", {}, {}, {"content": [{"text": {"text": "ok"}}], "isError": False}),
-    (
-        "Bash", {"command": "c"}, {"stdout": "o", "stderr": "e"},
-        {"command": "c", "stdout": "o", "stderr": "e", "interleavedOutput": "ok"},
-    ),
+    ("Bash", {"command": "c"}, {"stdout": "o", "stderr": "e"},
+        {"command": "c", "stdout": "o", "stderr": "e", "interleavedOutput": "ok"}),
 ]  # fmt: skip
 
 
@@ -1002,23 +903,13 @@ def test_what_is_remembered_is_freed() -> None:
 OTHERS = [
     ("codex/command", 0, 1, 0, [label("shell")]),
     ("codex/file-change", 0, 1, 0, [label("write"), *[label("shell")] * 2]),
-    (
-        "codex/handmade-all-items", 1, 1, 1,
-        [
-            label("updateTodos"), label("shell"), label("shell", 1),
-            label("edit"), label("write"), failed("edit", "error"), label("mcp"),
-            failed("mcp", "error"), label("webSearch"),
-        ],
-    ),
+    ("codex/handmade-all-items", 1, 1, 1, [label("updateTodos"), label("shell"), label("shell", 1),
+        label("edit"), label("write"), failed("edit", "error"), label("mcp"), failed("mcp",
+        "error"), label("webSearch")]),
     ("codex/merged-stderr-first-line", 0, 1, 0, [label("shell")]),
     ("codex/windows-crlf-output", 0, 1, 0, [label("shell")]),
-    (
-        "copilot/long-run", 0, 1, 0,
-        [
-            label("read"), label("shell"), label("read_powershell"), label("read"),
-            label("shell"), label("shell"), label("read"),
-        ],
-    ),
+    ("copilot/long-run", 0, 1, 0, [label("read"), label("shell"), label("read_powershell"),
+        label("read"), label("shell"), label("shell"), label("read")]),
     ("droid/0.232.0-reasoning-twice", 0, 1, 0, [label("shell")]),
     ("droid/happy-path", 0, 1, 0, [label("shell")]),
     ("gemini/0.53.1-shell", 0, 1, 0, [label("shell")]),

@@ -59,14 +59,11 @@ WANTED = {
     (agentfmt.OPEN, agentfmt.ACT): [(1, ENDED_SO.format("2 events"))],
     (agentfmt.OPEN, agentfmt.END): [],
     (agentfmt.OPEN, agentfmt.OTHER): [(1, ENDED_SO.format("2 events"))],
-    (agentfmt.BEGUN, agentfmt.INIT): [
-        (1, SUPERSEDED.format(2)),
-        (2, ENDED_SO.format("1 event")),
-    ],
+    (agentfmt.BEGUN, agentfmt.INIT): [(1, SUPERSEDED.format(2)), (2, ENDED_SO.format("1 event"))],
     (agentfmt.BEGUN, agentfmt.ACT): [(1, ENDED_SO.format("2 events"))],
     (agentfmt.BEGUN, agentfmt.END): [],
     (agentfmt.BEGUN, agentfmt.OTHER): [(1, ENDED_SO.format("2 events"))],
-}
+}  # fmt: skip
 
 
 def test_the_table_is_complete() -> None:

@@ -49,19 +49,12 @@ def aggregated(*lines: bytes) -> str:
         pytest.param([delta("a"), delta("b"), delta("ab"), QUERY], "ab", id="before a question"),
         pytest.param([delta("a"), delta("b"), delta("ab"), CALL], "ab", id="like before a call"),
         pytest.param([delta("a"), delta("b"), delta("ab")], "ab", id="like a delta at the end"),
-        pytest.param(
-            [delta("a"), delta("b"), delta("ab"), delta("c")], "ababc", id="equal, but no replay"
-        ),
-        pytest.param(
-            [delta("a"), delta("b"), delta("ab"), THINKING, CONNECTION, QUERY],
-            "ab",
-            id="thinking and connection leave it held",
-        ),
-        pytest.param(
-            [delta("a"), delta("b"), delta("ab"), THINKING, delta("c"), assistant("ababc")],
-            "ababc",
-            id="held, then a delta after thinking",
-        ),
+        pytest.param([delta("a"), delta("b"), delta("ab"), delta("c")], "ababc",
+            id="equal, but no replay"),
+        pytest.param([delta("a"), delta("b"), delta("ab"), THINKING, CONNECTION, QUERY], "ab",
+            id="thinking and connection leave it held"),
+        pytest.param([delta("a"), delta("b"), delta("ab"), THINKING, delta("c"),
+            assistant("ababc")], "ababc", id="held, then a delta after thinking"),
         pytest.param([delta("ha"), delta("ha"), delta("ha")], "hahaha", id="equal deltas"),
         pytest.param([delta("a"), delta("a"), replay("aa")], "aa", id="two equal, then the replay"),
         pytest.param([delta("a"), assistant("abc")], "abc", id="the replay says more"),
@@ -71,14 +64,11 @@ def aggregated(*lines: bytes) -> str:
         pytest.param([delta("a"), CALL, delta("a"), CALL], "aa", id="a call clears"),
         pytest.param([delta("a"), QUERY, delta("a"), QUERY], "aa", id="a question clears"),
         pytest.param([QUERY, delta("whole"), QUERY], "whole", id="plain before a question"),
-        pytest.param(
-            [delta("\ud83d"), delta("\ude00"), assistant("\ud83d\ude00")],
-            "😀",
-            id="a surrogate pair cut in two",
-        ),
+        pytest.param([delta("\ud83d"), delta("\ude00"), assistant("\ud83d\ude00")], "😀",
+            id="a surrogate pair cut in two"),
         pytest.param([delta("\ud83d"), delta("!")], "\ud83d!", id="a lone surrogate"),
     ],
-)
+)  # fmt: skip
 def test_each_text_is_said_once(lines: list[bytes], text: str) -> None:
     assert aggregated(*lines) == text
 
@@ -106,17 +96,10 @@ def test_shapes_of_a_message(message: Any, text: str) -> None:
     [
         pytest.param([assistant("mine"), assistant("not", parent_tool_use_id="t")], id="plain"),
         pytest.param([delta("mi"), delta("not", parent_tool_use_id="t"), delta("ne")], id="delta"),
-        pytest.param(
-            [
-                delta("mi"),
-                assistant("not", parent_tool_use_id="t"),
-                delta("ne"),
-                assistant("mine"),
-            ],
-            id="amid deltas",
-        ),
+        pytest.param([delta("mi"), assistant("not", parent_tool_use_id="t"), delta("ne"),
+            assistant("mine")], id="amid deltas"),
     ],
-)
+)  # fmt: skip
 def test_a_sub_agents_words_are_not_the_answer(lines: list[bytes]) -> None:
     assert aggregated(*lines) == "mine"
 

@@ -547,10 +547,7 @@ def test_usage_errors(option: str, choice: str) -> None:
         ("shell failed", "did you mean shell,status=failed?"),
         ("chnage", 'no tool or type "chnage": did you mean change?'),
         ("secret", "secrets are no events: -r secrets hides them, -s counts them"),
-        (
-            "subagent",
-            "did you mean task, the call that runs one, or parent=*, all that sub-agents did?",
-        ),
+        ("subagent", "did you mean task, the call that runs one, or parent=*, all that sub-agents did?"),
         ("run=last", "a run is a number, such as 3, or -1 for the last"),
         ("run=0", "a run is a number, such as 3, or -1 for the last"),
         ("run=1,run=2", 'no event is both 1 and 2: repeat the option for "or"'),
@@ -566,36 +563,19 @@ def test_usage_errors(option: str, choice: str) -> None:
         ("user,status=ok", 'no event is both tool_call and user: repeat the option for "or"'),
         ("status=ok,status=failed", 'no event is both failed and ok: repeat the option for "or"'),
         ("status=n*,status=timeout", 'no event is both n* and timeout: repeat the option for "or"'),
-        (
-            "tool=shell,status=ok,status=[!o]*",
-            'no event is both [!o]* and ok: repeat the option for "or"',
-        ),
-        (
-            "subtype=started,status=ok",
-            'no event is both completed and started: repeat the option for "or"',
-        ),
+        ("tool=shell,status=ok,status=[!o]*", 'no event is both [!o]* and ok: repeat the option for "or"'),
+        ("subtype=started,status=ok", 'no event is both completed and started: repeat the option for "or"'),
         ("subtype=a,subtype=b", 'no event is both a and b: repeat the option for "or"'),
         ("type=u*,tool==x", 'no event is both tool_call and u*: repeat the option for "or"'),
-        (
-            "type=assistant,mcp__*",
-            'no event is both assistant and mcp__*: repeat the option for "or"',
-        ),
+        ("type=assistant,mcp__*", 'no event is both assistant and mcp__*: repeat the option for "or"'),
         ("type=u*,type=system", 'no event is both system and u*: repeat the option for "or"'),
-        (
-            "type=result,target=*",
-            'no event is both result and tool_call: repeat the option for "or"',
-        ),
-        (
-            "shell,mcp__docs__*",
-            'no event is both mcp__docs__* and shell: repeat the option for "or"',
-        ),
-        (
-            "session=5f0e4a1c,session=6f0e4a1c",
-            'no event is both 5f0e4a1c and 6f0e4a1c: repeat the option for "or"',
-        ),
+        ("type=result,target=*", 'no event is both result and tool_call: repeat the option for "or"'),
+        ("shell,mcp__docs__*", 'no event is both mcp__docs__* and shell: repeat the option for "or"'),
+        ("session=5f0e4a1c,session=6f0e4a1c",
+            'no event is both 5f0e4a1c and 6f0e4a1c: repeat the option for "or"'),
         ("rejected", "not a type or tool: for a status, write status=rejected"),
     ],
-)
+)  # fmt: skip
 def test_what_can_match_nothing_is_an_error_with_a_hint(choice: str, why: str) -> None:
     with pytest.raises(ValueError, match=re.escape(f"{choice!r}: {why}") + r"\Z"):
         agentfmt.parse_selector(choice)

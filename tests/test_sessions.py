@@ -172,15 +172,12 @@ NEW = b'{"type":"brand-new","sessionId":"s"}\n' * 5 + b'{"type":"newer"}\n{"type
         pytest.param([SAY], [("succeeded", None)], id="without-a-prompt"),
         pytest.param([ASK, SAY, COMMAND, META, SAY], [("succeeded", None)] * 2, id="command"),
         pytest.param([ASK, SAY, NEW, NEW], [("succeeded", None)], id="unknown-types"),
-        pytest.param(
-            [ASK, CALL, REJECTED, RESULT, ASK, SAY],
-            [("failed", "interrupted"), ("succeeded", None)],
-            id="rejected",
-        ),
+        pytest.param([ASK, CALL, REJECTED, RESULT, ASK, SAY],
+            [("failed", "interrupted"), ("succeeded", None)], id="rejected"),
         pytest.param([ASK, CALL, RESULT, COMPACTED, SAY], [("succeeded", None)], id="compacted"),
         pytest.param([ASK, BAD_KEY], [("failed", "auth")], id="auth"),
     ],
-)
+)  # fmt: skip
 def test_runs_of_claude(lines: list[bytes], found: list[tuple[str, str | None]]) -> None:
     ended = convert(b"".join(lines), "-t", "runs")
     assert [(row["verdict"], row["failure"]) for row in ended.objects] == found
@@ -424,17 +421,13 @@ def output(text: Any) -> bytes:
     [
         ('{"output":"x","metadata":{"exit_code":2,"duration_seconds":1.5}}', "nonzero", 2, 1500),
         ("Exit code: 0\nWall time: 0.2 seconds\nOutput:\nx", "ok", 0, 200),
-        (
-            "Wall time: 1 seconds\nProcess exited with code 1\nOutput:\nExit code: 3",
-            "nonzero",
-            1,
-            1000,
-        ),
+        ("Wall time: 1 seconds\nProcess exited with code 1\nOutput:\nExit code: 3", "nonzero", 1,
+            1000),
         ([{"type": "input_text", "text": "x"}], "ok", None, None),
         ("exec command rejected by user", "rejected", None, None),
         ("Script failed\nWall time 0.5 seconds\nOutput:\n\nno", "error", None, None),
     ],
-)
+)  # fmt: skip
 def test_results_of_codex(text: Any, status: str, code: int | None, took: int | None) -> None:
     (row,) = calls(META_LINE + TYPED + SHELL + output(text) + words("assistant", "Done"))
     assert (row["tool"], row["target"], row["status"]) == ("shell", "make test", status)
@@ -592,18 +585,12 @@ CALLED = SHELL + output("x")
     [
         pytest.param([{}], [("failed", "unfinished")], id="nothing-said"),
         pytest.param([CALLED, {}], [("succeeded", None)], id="only-acted"),
-        pytest.param(
-            [CALLED, {"error": {"message": "You've hit your usage limit."}}],
-            [("failed", "limit")], id="limit",
-        ),
-        pytest.param(
-            [CALLED, TYPED.replace(b"Go", b"Stop"), words("assistant", "Done"), {}],
-            [("unfinished", "unfinished"), ("succeeded", None)], id="prompt-while-it-works",
-        ),
-        pytest.param(
-            [words("assistant", "Look"), TYPED.replace(b"Go", b"On"), words("assistant", "Hi"), {}],
-            [("succeeded", None)] * 2, id="prompt-behind-words",
-        ),
+        pytest.param([CALLED, {"error": {"message": "You've hit your usage limit."}}],
+            [("failed", "limit")], id="limit"),
+        pytest.param([CALLED, TYPED.replace(b"Go", b"Stop"), words("assistant", "Done"), {}],
+            [("unfinished", "unfinished"), ("succeeded", None)], id="prompt-while-it-works"),
+        pytest.param([words("assistant", "Look"), TYPED.replace(b"Go", b"On"),
+            words("assistant", "Hi"), {}], [("succeeded", None)] * 2, id="prompt-behind-words"),
     ],
 )  # fmt: skip
 def test_turns_of_codex(lines: list[Any], found: list[tuple[str, str | None]]) -> None:

@@ -292,16 +292,11 @@ def test_a_success_is_green() -> None:
     ("data", "why"),
     [
         pytest.param(init(), "ended without a result after 1 event", id="cut-off"),
-        pytest.param(
-            init() + init() + result(), "superseded by another init at stdin:2", id="again"
-        ),
-        pytest.param(
-            init() + result(subtype="error_max_turns", is_error=True),
-            "error_max_turns",
-            id="subtype",
-        ),
+        pytest.param(init() + init() + result(), "superseded by another init at stdin:2", id="again"),
+        pytest.param(init() + result(subtype="error_max_turns", is_error=True), "error_max_turns",
+            id="subtype"),
     ],
-)
+)  # fmt: skip
 def test_every_failure_is_told_once(data: bytes, why: str) -> None:
     alone, beside = convert(data), convert(data, "-q", "-s")
     assert alone.status == beside.status == 1
@@ -547,19 +542,13 @@ BEGUN = [as_line({"type": "thread.started", "thread_id": "t"}), as_line({"type":
 @pytest.mark.parametrize(
     ("lines", "shown"),
     [
-        pytest.param(
-            [CLAUDE, claude_retry(500), claude_retry(39_500), assistant("Hi.")],
-            "Waited 40 s for the API (2 retries)", id="claude",
-        ),
+        pytest.param([CLAUDE, claude_retry(500), claude_retry(39_500), assistant("Hi.")],
+            "Waited 40 s for the API (2 retries)", id="claude"),
         pytest.param([*BEGUN, codex_error(1), codex_error(2)], "Waited for the API (2 retries)", id="codex"),
-        pytest.param(
-            [
-                init(), event("connection", subtype="reconnecting", timestamp_ms=1790000000000),
-                event("retry", subtype="starting", timestamp_ms=1790000010000),
-                event("connection", subtype="reconnected", timestamp_ms=1790000030000), assistant("Hi."),
-            ],
-            "Waited 30 s for the API (1 retry)", id="cursor",
-        ),
+        pytest.param([init(), event("connection", subtype="reconnecting", timestamp_ms=1790000000000),
+            event("retry", subtype="starting", timestamp_ms=1790000010000),
+            event("connection", subtype="reconnected", timestamp_ms=1790000030000), assistant("Hi.")],
+            "Waited 30 s for the API (1 retry)", id="cursor"),
     ],
 )  # fmt: skip
 def test_a_wait_is_a_line_once_it_is_over(lines: list[bytes], shown: str) -> None:

@@ -1273,34 +1273,22 @@ def test_no_last_line_where_a_pipe_may_lead_to_the_terminal(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (
-            ("-t", "json", "-m", "final"),
-            "--messages goes with --to text or runs or markdown or html or otlp only",
-        ),
-        (
-            ("-t", "stream-json", "-m", "none"),
-            "--messages goes with --to text or runs or markdown or html or otlp only",
-        ),
-        (
-            ("-t", "json", "--actions", "stdout"),
-            "--actions stdout goes with --to text or markdown or html only",
-        ),
+        (("-t", "json", "-m", "final"),
+            "--messages goes with --to text or runs or markdown or html or otlp only"),
+        (("-t", "stream-json", "-m", "none"),
+            "--messages goes with --to text or runs or markdown or html or otlp only"),
+        (("-t", "json", "--actions", "stdout"),
+            "--actions stdout goes with --to text or markdown or html only"),
         (("--max-report", "1K"), "--max-report goes with --to markdown or html only"),
         (("-t", "json", "--diff"), "--diff goes with --to text only"),
-        (
-            ("-t", "json", "--thinking"),
-            "--thinking goes with --to text or stream-json or cursor or html or atif only",
-        ),
-        (
-            ("--ci-safe",),
-            "--ci-safe goes with --to json or stream-json or cursor or runs or calls or otlp or atif only",
-        ),
-        (
-            ("--max-event", "1K"),
-            "--max-event goes with --to json or stream-json or cursor or runs or calls or markdown or html or otlp or atif only",
-        ),
+        (("-t", "json", "--thinking"),
+            "--thinking goes with --to text or stream-json or cursor or html or atif only"),
+        (("--ci-safe",),
+            "--ci-safe goes with --to json or stream-json or cursor or runs or calls or otlp or atif only"),
+        (("--max-event", "1K"),
+            "--max-event goes with --to json or stream-json or cursor or runs or calls or markdown or html or otlp or atif only"),
     ],
-)
+)  # fmt: skip
 def test_usage(options: tuple[str, ...], message: str) -> None:
     command = [sys.executable, "-m", "agentfmt", *options, os.devnull]
     process = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -265,57 +265,40 @@ def saved_codex(phase: str | None, last: str | None) -> list[Line]:
 SHAPES: dict[str, tuple[list[Line], str, str | None]] = {
     # The last message is an error of the host.
     "qwen-blocks": ([QWEN, says("On it.", API_ERROR, out=0), ends(API_ERROR)], "401", "auth"),
-    "qwen-behind-words": (
-        [QWEN, says(f"I'll fix it{API_ERROR}", out=0), ends("I'll")], "ends in an error", "auth",
-    ),
+    "qwen-behind-words": ([QWEN, says(f"I'll fix it{API_ERROR}", out=0), ends("I'll")],
+        "ends in an error", "auth"),
     "qwen-quota": ([QWEN, says(QUOTA, out=0), ends(QUOTA)], "Status: 429)]", "limit"),
-    "qwen-after-a-call": (
-        [QWEN, says(use("edit"), out=9), told([returned("ok")]),
-         says(API_ERROR, out=0), ends(API_ERROR)],
-        "is only an error", "auth",
-    ),
+    "qwen-after-a-call": ([QWEN, says(use("edit"), out=9), told([returned("ok")]),
+        says(API_ERROR, out=0), ends(API_ERROR)], "is only an error", "auth"),
     "qwen-result-alone": ([QWEN, ends(API_ERROR, out=0)], "is only an error", "auth"),
     "qwen-stated-at-the-end": ([QWEN, says(API_ERROR), ends(out=0)], "is only", "auth"),
     "qwen-unstated": ([QWEN, says(API_ERROR), ends(API_ERROR, out=None)], "", None),
-    "qwen-explains": (
-        [QWEN, says(f"{API_ERROR} means [this]", out=0), ends(out=0)], "", None,
-    ),
+    "qwen-explains": ([QWEN, says(f"{API_ERROR} means [this]", out=0), ends(out=0)], "", None),
     "qwen-quotes": ([QWEN, says(f"It says: {API_ERROR}", out=0), ends(out=0)], "", None),
     "qwen-recovers": ([QWEN, says(API_ERROR, out=0), says("Done.", out=3), ends()], "", None),
-    "claude-repeats-an-error": (
-        [INIT, says("You're out of credits", error="billing_error"), ends("You're out of credits")],
-        "is only an error: You're out", "limit",
-    ),
-    "claude-unknown-command": (
-        [INIT, ends("Unknown slash command: x", out=0)], "command: x", "error",
-    ),
+    "claude-repeats-an-error": ([INIT, says("You're out of credits", error="billing_error"),
+        ends("You're out of credits")], "is only an error: You're out", "limit"),
+    "claude-unknown-command": ([INIT, ends("Unknown slash command: x", out=0)], "command: x",
+        "error"),
     "claude-explains-skills": ([INIT, says("Unknown skill: x", out=4), ends()], "", None),
     # What the host of Claude Code wrote in the model's place, and its result repeats.
-    "claude-host-in-its-work": (
-        [*CLAUDE_WORKS, host_says("No."), ends("No.")], "only its host's: No.", "unfinished",
-    ),
-    "claude-host-fails": (
-        [*CLAUDE_WORKS, host_says("No.", isApiErrorMessage=True), ends("No.")], "error: No.",
-        "error",
-    ),
-    "claude-host-after-the-answer": (
-        [*CLAUDE_WORKS, says("Done.", out=5), host_says("No."), ends("No.")], "", None,
-    ),
-    "claude-host-recovers": (
-        [*CLAUDE_WORKS, host_says("No.", error="x"), says("Done.", out=5), ends("Done.")], "", None,
-    ),
+    "claude-host-in-its-work": ([*CLAUDE_WORKS, host_says("No."), ends("No.")],
+        "only its host's: No.", "unfinished"),
+    "claude-host-fails": ([*CLAUDE_WORKS, host_says("No.", isApiErrorMessage=True), ends("No.")],
+        "error: No.", "error"),
+    "claude-host-after-the-answer": ([*CLAUDE_WORKS, says("Done.", out=5), host_says("No."),
+        ends("No.")], "", None),
+    "claude-host-recovers": ([*CLAUDE_WORKS, host_says("No.", error="x"), says("Done.", out=5),
+        ends("Done.")], "", None),
     "claude-host-command": ([INIT, host_says("3 files"), ends("3 files")], "", None),
     # Why the model stopped, or the host.
-    "amp-max-tokens": (
-        [AMP, {**ends(stop_reason="max_tokens"), "session_id": "T-1"}], "cut off", "limit",
-    ),
+    "amp-max-tokens": ([AMP, {**ends(stop_reason="max_tokens"), "session_id": "T-1"}], "cut off",
+        "limit"),
     "claude-deferred": ([INIT, ends("", stop_reason="tool_deferred")], "waits", "unfinished"),
-    "claude-structured-refusal": (
-        [INIT, ends(stop_reason="tool_use", structured_output={"a": 1})], "", None,
-    ),
-    "claude-aborted": (
-        [INIT, says("So"), ends("So", terminal_reason="aborted_new")], "aborted", "interrupted",
-    ),
+    "claude-structured-refusal": ([INIT, ends(stop_reason="tool_use", structured_output={"a": 1})],
+        "", None),
+    "claude-aborted": ([INIT, says("So"), ends("So", terminal_reason="aborted_new")], "aborted",
+        "interrupted"),
     "claude-new-reasons": ([INIT, ends(stop_reason="new", terminal_reason=["new"])], "", None),
     "claude-saved-length": (saved_claude("max_tokens"), "cut off", "limit"),
     "claude-saved-refusal": (saved_claude("refusal"), "refused", "error"),
@@ -330,18 +313,14 @@ SHAPES: dict[str, tuple[list[Line], str, str | None]] = {
     # A notice with nothing after it.
     "claude-blocked": ([INIT, BLOCKED, ends("", num_turns=0)], "Blocked: no.", "error"),
     "claude-blocked-repeated": ([INIT, BLOCKED, ends("Blocked: no.")], "Blocked: no.", "error"),
-    "claude-blocked-thinks": (
-        [INIT, BLOCKED, says({"type": "thinking", "thinking": "Hm"}), ends("")], "Blocked", "error",
-    ),
+    "claude-blocked-thinks": ([INIT, BLOCKED, says({"type": "thinking", "thinking": "Hm"}),
+        ends("")], "Blocked", "error"),
     "claude-blocked-once": ([INIT, BLOCKED, says(use("Bash")), ends("")], "", None),
     "claude-blocked-but-answers": ([INIT, BLOCKED, ends("4")], "", None),
-    "claude-stderr-in-blocks": (
-        [INIT, told([{"type": "text", "text": STDERR}]), ends("", out=0, num_turns=0)],
-        "no such file", "error",
-    ),
-    "claude-stdout": (
-        [INIT, told("<local-command-stdout>4</local-command-stdout>"), ends("", out=0)], "", None,
-    ),
+    "claude-stderr-in-blocks": ([INIT, told([{"type": "text", "text": STDERR}]),
+        ends("", out=0, num_turns=0)], "no such file", "error"),
+    "claude-stdout": ([INIT, told("<local-command-stdout>4</local-command-stdout>"),
+        ends("", out=0)], "", None),
     "gemini-loop": (gemini(warns("Loop detected, stopping execution")), "Loop", "error"),
     "gemini-blocked": (gemini(warns("Agent execution blocked: quota")), "blocked", "limit"),
     "gemini-other-warning": (gemini(warns("Deprecated")), "", None),
@@ -366,15 +345,12 @@ SHAPES: dict[str, tuple[list[Line], str, str | None]] = {
     # What the agent left behind.
     "claude-killed": ([*launched(status="killed"), ends()], "ended: look", "unfinished"),
     "claude-killed-and-told": ([*launched(status="killed"), says("It died."), ends()], "", None),
-    "claude-stops-it": (
-        [*launched(status="running"), says(use("TaskStop", "t2", task_id="a1")),
-         claude("system", subtype="task_notification", task_id="a1", status="stopped"), ends()],
-        "", None,
-    ),
+    "claude-stops-it": ([*launched(status="running"), says(use("TaskStop", "t2", task_id="a1")),
+        claude("system", subtype="task_notification", task_id="a1", status="stopped"), ends()], "",
+        None),
     "claude-never-woken": ([INIT, says(use("ScheduleWakeup")), ends("")], "woken", "unfinished"),
-    "claude-woken": (
-        [INIT, says(use("ScheduleWakeup")), ends(), INIT, says("So"), ends()], "", None,
-    ),
+    "claude-woken": ([INIT, says(use("ScheduleWakeup")), ends(), INIT, says("So"), ends()], "",
+        None),
     "claude-no-schema": ([BY_SCHEMA, says("4"), ends("4")], "schema", "error"),
     "claude-schema": ([BY_SCHEMA, ends("", structured_output={"a": 4})], "", None),
     "codex-commentary": (codex(ASIDE, ("reasoning", "Hm.", None)), "final answer", "unfinished"),
@@ -384,14 +360,10 @@ SHAPES: dict[str, tuple[list[Line], str, str | None]] = {
     "codex-saved-answer": (saved_codex("commentary", "I look."), "", None),
     # What only looks like a failure.
     "claude-leftover-of-a-task": ([WOKEN, INIT, says("So"), ends()], "", None),
-    "claude-spurious": (
-        [INIT, says("So"), ends(), ends() | {"subtype": "error_during_execution", "is_error": True,
-                                             "num_turns": 0, "duration_ms": 0}],
-        "", None,
-    ),
-    "opencode-recovers": (
-        [*step(TEXT, reason="tool-calls"), CRASHED, *step(TEXT, message="m2")], "", None,
-    ),
+    "claude-spurious": ([INIT, says("So"), ends(), ends() | {"subtype": "error_during_execution",
+        "is_error": True, "num_turns": 0, "duration_ms": 0}], "", None),
+    "opencode-recovers": ([*step(TEXT, reason="tool-calls"), CRASHED, *step(TEXT, message="m2")],
+        "", None),
     "opencode-recovers-silently": ([CRASHED, *step(message="m2")], "reset", "error"),
 }  # fmt: skip
 
