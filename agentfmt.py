@@ -9185,7 +9185,7 @@ command-password  ^(?:(?i:psexec)|sshpass|(?:docker|podman|helm|az)\h+login|twin
 command-password  ^machine \h+\S+\h+login\h+\S+\h+password\h+([^\s"'\\]{4,})
 command-password  ^(?:7z|mysql) (?:dump|admin)?[^|;&\n]*(?:\h|["'])-p["'\\]*([^\s"'\\,\]]{6,})
 command-password  ^redis-cli [^|;&\n]*\h-a\h+["'\\]*([^\s"'\\]{4,})
-command-password  ^openssl [^|;&\n]*\h(?:-k\h+|-pass(?:in|out)?\h+pass:)([^\s"'\\]{6,})
+command-password  ^openssl [^|;&\n]*\h-(?:k|pass(?:in|out)?)\h+([^\s"'\\]{6,})
 command-password  ^ConvertTo-SecureString (?:\h+-String)?\h+["'\\]+([^"'\\$\n]{4,})
 command-password  ^(?:sqlcmd|bcp|unzip) [^|;&\n]*\h-P\h*["'\\]*([^\s"'\\$]{6,})
 command-password  ^ldap(?:search|add|modify|delete|whoami|passwd) [^|;&\n]*\h-w\h*["'\\]*([^\s"'\\$]{6,})
@@ -9513,6 +9513,9 @@ GENERAL = frozenset({"key", "api", "creds", "credential"})
 # Their values say how to connect, often without a login.
 CONNECTIONS = frozenset({"dsn", "connectionstring", "databaseurl"})
 PUBLISHED = regex("public|publishable|gpg|pgp")
+ALPHANUMERIC = bytes([*range(48, 58), *range(65, 91), *range(97, 123)])
+IN_NAMES = b"-_" + ALPHANUMERIC
+ESCAPE = regex(rb"\\(?:[abefnrtv]|u[0-9a-fA-F]{4})")
 WITHIN = regex(r"[a-z0-9][a-z]\Z|[A-Z0-9][A-Z]\Z")
 # What may follow in a name.
 FURTHER = (
@@ -9586,7 +9589,7 @@ class Form(NamedTuple):
         if self.name == "variable":
             return name.isupper()
         if self.name == "column":
-            return not name.lstrip("nrt").startswith("-")  # behind an escape, too
+            return not name.startswith("-")
         return self.name != "authorization" or name.lower().endswith(self.name)
 
 
@@ -9745,23 +9748,14 @@ def spelled(char: str, escape: str) -> str:
     return rf"(?:{plain}|{escape}(?:{'|'.join(f'{ord(case):04x}' for case in cases)}))"
 
 
-def first_look() -> str:
-    """An expression for names with what the first look sees behind them. In a line of JSON a string
-    may end in one: a member, an option, the name of a pair."""
-    after_dash = [form for form in FORMS if form.name == "option"]
-    others = [form for form in FORMS if form.name != "option"]
-    found, options = list[str](), list[str]()
-    for needed in NAME_ENDS:
-        name, ends_string = f"(?:{any_name([needed])})", '"|' * (needed < RANDOM)
-        found.append(f"{name}(?:{ends_string}{FURTHER}?{behind(others, needed)})")
-        options.append(f"{name}{FURTHER}?{behind(after_dash, needed)}")
-    return rf"(?i:{'|'.join(found)}|-[\w-]*?(?:{'|'.join(options)}))"
-
-
-def behind(forms: list[Form], needed: int) -> str:
-    """What stands behind a name in some forms, up to what the first look sees of the value."""
+@functools.cache
+def behind(needed: int, *, option: bool) -> Any:
+    """An expression for what stands behind a name in some form, up to what the first look sees of
+    the value; or for what may put the value elsewhere: a line's end, the next cell of a head."""
     looks: dict[str, list[str]] = {}
-    for form in forms:
+    for form in FORMS:
+        if option < (form.name == "option"):
+            continue
         in_quotes, bare = FIRST_LOOK[max(needed, form.least)]
         # Each count would need a state.
         endless = re.sub(r"\{([01]),[0-9]{1,2}\}", lambda most: "*+"[int(most[1])], form.between)
@@ -9773,8 +9767,37 @@ def behind(forms: list[Form], needed: int) -> str:
         elif form.value == "element":
             bare = in_quotes if needed == RANDOM else r"[^<>\n]+\\?</"
         looks.setdefault(bare, []).append(between)
-    alternatives = (f"(?:{'|'.join(some)}){look}" for look, some in looks.items())
-    return f"(?:{'|'.join(alternatives)})"
+    elsewhere = [TO_NEXT_LINE, *([TO_NEXT_CELL] if needed < RANDOM else [])]
+    alternatives = [f"(?:{'|'.join(some)}){look}" for look, some in looks.items()]
+    return expression(f"(?i:{'|'.join(alternatives + elsewhere)})")
+
+
+def next_name(text: bytes, position: int, limit: int) -> tuple[int, int, str] | None:
+    """The next name of a secret with a value behind it, as far as the first look sees: from, to,
+    the name. Names are looked for alone, and what stands behind each by itself: an automaton for
+    both would have so many states that it takes longer. In a line of JSON a string may end in a
+    name: a member, an option, the name of a pair."""
+    seen = expression(SEEN_NAME)
+    while match := seen.search(text, position, limit):
+        position = match.end() - 1
+        begin, name = whole_name(text, match.start(), position)
+        if not ends_of(name):
+            continue
+        needed = needed_by(name)
+        ends_string = needed < RANDOM and text[position : position + 1] == b'"'
+        what_follows = behind(needed, option=name.startswith("-"))
+        if ends_string or what_follows.match(text, position, position + 2 * NEAR):
+            return begin, position, name
+    return None
+
+
+def whole_name(text: bytes, start: int, end: int) -> tuple[int, str]:
+    """Where a name begins whose end is known, and the name; an escape may stand before it."""
+    head = text[max(0, start - NEAR) : start]
+    begin = start - len(head) + len(head.rstrip(IN_NAMES))
+    escape = ESCAPE.match(text, max(begin - 1, 0), start)
+    begin = escape.end() if escape else begin
+    return begin, text[begin:end].decode()
 
 
 # A name at the end of a line, if the next one has before its text what tools put there: its number,
@@ -9791,18 +9814,20 @@ BEFORE_LINES = (
 LONE_WORD = r"[ \t]*(?:- )?(?:\w+[\"']*[:=][ \t]*)?[^\s\\]{6,}[ \t]*(?:\\|\n|$)"
 _BEFORE = BEFORE_LINES.replace(COMMENT_SIGN, COMMENT_SIGN + LONE_WORD)
 _NEXT_LINE = r"(?:\\+r|\r)?(?:\\+n|\n)" + re.sub(r"\{1,[0-9]+\}", "+", _BEFORE)  # no counts: states
-_NUMBERED = rf"(?i:{any_name(NAME_ENDS)}){FURTHER}?(?:[^\w\n]|\\+t)*{_NEXT_LINE}"
-NUMBERED_NAMES = rf"{_NUMBERED}|(?i:value)[\"'\\]*[ \t]*[:=][^\n\\]+(?:\\+\"[^\n\\]*)?{_NEXT_LINE}"
+TO_NEXT_LINE = rf"(?:[^\w\n]|\\+t)*{_NEXT_LINE}"
+NUMBERED_NAMES = (
+    rf"(?i:{any_name(NAME_ENDS)}){FURTHER}?{TO_NEXT_LINE}"
+    rf"|(?i:value)[\"'\\]*[ \t]*[:=][^\n\\]+(?:\\+\"[^\n\\]*)?{_NEXT_LINE}"
+)
 # A name in the head of a table.
-CELL_JOINT = r"(?:\||\xe2\x94[\x82\x83]|\\u250[23])"
-HEAD_CELL = rf"(?i:{any_name([WORD, HUMAN])})[ *`]*(?:{CELL_JOINT}|(?:\\+n|\n)[ |:=]*[-+|]{{3}})"
+TO_NEXT_CELL = r"[ *`]*(?:\||\xe2\x94[\x82\x83]|\\u250[23]|(?:\\+n|\n)[ |:=]*[-+|]{3})"
+HEAD_CELL = rf"(?i:{any_name([WORD, HUMAN])}){TO_NEXT_CELL}"
 # These names may have their value on the next line, or after a blank one.
 _HEADS = {form.between.partition(MACROS["N"])[0] for form in FORMS if MACROS["N"] in form.between}
 _HEAD = "|".join(sorted(_HEADS))
 UNFINISHED = rf"(?i:{any_name(NAME_ENDS)})(?:{_HEAD})[ \t]*\r?\n(?:[ \t]*\r?\n)?$"
-NAMED = f"{first_look()}|{HEAD_CELL}|{_NUMBERED}"
-# The name that it begins with, or an option.
-NAME = regex(rf"(?i:-[\w-]+|-?(?:{any_name(NAME_ENDS)})(?:{FURTHER})?)".encode("latin-1"))
+# A name, and what may begin what stands behind it.
+SEEN_NAME = rf"(?i:{any_name(NAME_ENDS)})(?i:{FURTHER})?[^\w;!@/%#~^$]"
 
 
 # Files that are one secret, by the ends of their paths; what prints one; and the members that show
@@ -10230,8 +10255,7 @@ def around(span: Span, gone: list[tuple[int, int]], *, inside: bool = False) -> 
 # A first look rules out most texts at once; the finders of what it finds are asked one by one.
 
 
-ALPHANUMERIC = bytes([*range(48, 58), *range(65, 91), *range(97, 123)])
-IN_NAMES, BASE64 = b"-_" + ALPHANUMERIC, b"+/" + ALPHANUMERIC
+BASE64 = b"+/" + ALPHANUMERIC
 ROUNDS = 8  # of searching again: bounded, so time stays linear
 LONG_STRING = 4096  # of base64: more than any token has
 LIKE_BASE64 = regex(rb"[A-Za-z0-9+/]{64}")
@@ -10369,10 +10393,23 @@ class Scanner:
         return expression(f"(?s:.*?)(?:{'|'.join(tokens)})")
 
     @functools.cached_property
-    def hints(self) -> list[Any]:
-        """All first looks at a block."""
-        hints = [self.tokens, expression(NAMED), *self.patterns.values()]
-        return hints + ([expression(r"\\")] if self.patterns else [])
+    def looks(self) -> list[Callable[[bytes, int, int], int | None]]:
+        """All first looks at a block: a place in the first text that may hold a secret."""
+
+        def search(pattern: Any, text: bytes, begin: int, stop: int) -> int | None:
+            match = pattern.search(text, begin, stop)
+            return match.start() if match else None
+
+        def token(text: bytes, begin: int, stop: int) -> int | None:
+            match = self.tokens.match(text, begin, stop)  # it is blind to where it begins
+            return match.end() - 1 if match else None
+
+        def name(text: bytes, begin: int, stop: int) -> int | None:
+            found = next_name(text, begin, stop)
+            return found[0] if found else None
+
+        patterns = [*self.patterns.values(), *([expression(r"\\")] if self.patterns else [])]
+        return [token, name, *(functools.partial(search, pattern) for pattern in patterns)]
 
     def found_in(self, text: bytes) -> Iterable[Finder]:
         """The finders of what a text may hold."""
@@ -10385,12 +10422,10 @@ class Scanner:
         the expressions must not be anchored, and a match may belong to the next text."""
         suspects = set[int]()
         block, ends = SEAM.join(texts), list[int]()  # where each text ends, with what follows
-        for pattern, (begin, stop) in itertools.product(self.hints, self.stretches(block)):
-            blind = pattern is self.tokens  # to where a match begins
-            look = pattern.match if blind else pattern.search
-            while begin < stop and (match := look(block, begin, stop)):
+        for look, (begin, stop) in itertools.product(self.looks, self.stretches(block)):
+            while begin < stop and (place := look(block, begin, stop)) is not None:
                 ends = ends or [*itertools.accumulate(len(text) + len(SEAM) for text in texts)]
-                number = bisect.bisect_right(ends, match.end() - 1 if blind else match.start())
+                number = bisect.bisect_right(ends, place)
                 suspects.add(number)
                 begin = ends[number] - 1
         begin, signs = 0, expression(ANY_SIGN)
@@ -10408,7 +10443,7 @@ class Scanner:
 
     def tells(self, text: bytes) -> bool:
         """May a text hold secrets?"""
-        return bool(self.tokens.match(text) or any(hint.search(text) for hint in self.hints[1:]))
+        return any(look(text, 0, len(text)) is not None for look in self.looks)
 
     def stretches(self, text: bytes) -> list[tuple[int, int]]:
         """The spans of a text that may hold secrets: all but the middles of long strings of base64,
@@ -10524,9 +10559,7 @@ class Scanner:
     def assigned(self, text: bytes, position: int, limit: int) -> Iterator[Span]:
         """The spans of values assigned to secret names, without the full stop of their sentence. A
         rejected value consumes nothing. ``limit``: where names begin at most."""
-        first_look = expression(NAMED)
-        while (match := first_look.search(text, position)) and match.start() < limit:
-            name = cast("re.Match[bytes]", NAME.match(text, match.start())).span()
+        while name := next_name(text, position, limit):
             span = assigned_value(text, *name)
             position = span[1] if span else name[1]
             if span:
@@ -10672,15 +10705,12 @@ def forms_of_values() -> Any:
 judged = functools.lru_cache(4096)(is_plain)  # of the same value again and again
 
 
-def assigned_value(text: bytes, start: int, end: int) -> Span | None:
+def assigned_value(text: bytes, begin: int, end: int, name: str) -> Span | None:
     """The span of the value behind a name, in the first form with a value that is not plain."""
-    head = text[max(0, start - NEAR) : start]
-    begin = start - len(head) + len(head.rstrip(IN_NAMES))
-    name = text[begin:end].decode()
     if text[begin - 2 : begin] == b"::" or REFERS.match(text, begin - 1):
         return None
-    # A test's, unless a random value follows; an escape may stand before it.
-    verdict = text[begin : end + 1].lstrip(b"nrt") == b"PASS:"
+    # A test's, unless a random value follows.
+    verdict = text[begin : end + 1] == b"PASS:"
     needed = RANDOM if verdict else needed_by(name)
     for number in sorted(forms_of_values().Match(text[end : end + 2 * NEAR]) or ()):
         form, between = FORMS[number], BETWEEN[number].match(text, end, end + 2 * NEAR)

@@ -237,9 +237,9 @@ def test_a_text_of_nothing_but_names_is_searched_once(monkeypatch: pytest.Monkey
     looks: list[int] = []
     search = agentfmt.assigned_value
 
-    def assigned_value(text: bytes, start: int, end: int) -> agentfmt.Span | None:
+    def assigned_value(text: bytes, start: int, *name: Any) -> agentfmt.Span | None:
         looks.append(start)
-        return search(text, start, end)
+        return search(text, start, *name)
 
     monkeypatch.setattr(agentfmt, "assigned_value", assigned_value)
     assert hide("password=" * 2000).startswith("password=")
