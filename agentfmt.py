@@ -8986,12 +8986,11 @@ class Rule(NamedTuple):
 
     def hint(self) -> str:
         """The expression of the first look: fast, for it begins with a literal and is bounded."""
-        before, literal, rest = self.parts()
+        _, literal, rest = self.parts()
         body = re.sub(GROUP, "(?:", literal + rest)
         if self.source.endswith("$"):
             return body + EDGE_AFTER
-        body = re.sub(r",}$", "}", body)  # no more than the least
-        return ALONE + before + body if self.of_any_issuer and before else body
+        return re.sub(r",}$", "}", body)  # no more than the least
 
     def beginning(self) -> str:
         """An expression for a token that a text cuts off at its end."""
@@ -9194,7 +9193,7 @@ command-password  ^sqlplus (?:\h+-\w+)*\h+["']?[\w$#]+/([^\s"'\\/@$&]{4,})
 command-password  ::add-mask:: ([^\s"'\\$]{4,})
 command-password  [\w.*-]+ :5432: [\w*-]+:[\w*-]+:([^\s:"'\\]{4,})
 command-password  ^(?i:identified\h+by) \h+\\*["']([^\s"'\\]{6,})
-token  ^<words> (?:[a-z][a-z0-9]*_|[a-z]{2,}-|[A-Z]{2,}[_-])[0-9a-f]*[g-zA-Z][a-z]*[A-Z0-9] [A-Za-z0-9]{26,}[\w=-]*
+token  ^<words>(?:[a-z][a-z0-9]*|[A-Z]+)? (?:[a-z0-9]_|[a-z]-|[A-Z][_-])[0-9a-f]*[g-zA-Z][a-z]*[A-Z0-9] [A-Za-z0-9]{26,}[\w=-]*
 token  ^(?:live|test|prod|production|sandbox|pat|oat|sk|secret|apikey|api|token|key|sec)[_-] [A-Za-z0-9]{24,}[\w=-]*
 token  ^(?:CLOJARS_|PMAK-|access-(?:sandbox|production|development)-|e2b_|fc-|mlsn\.|pat-(?:na|eu)[0-9]-|pul-|rubygems_|s-s4t2(?:ud|af)-|(?:sdk|api|mob)-|sgp_|sq[apu]_|vlt_|waka_|x(?:key|smtp)sib-|xa[ap]t-|[a-z]{2}[0-9]-) [0-9a-f-]{32,}\w*
 token  ^(?:APP_USR-|ATTA|K10|KGAT_|RGAPI-|bpk-|c[ksu]_|cfsk_ma_(?:prod|test)_|depot_(?:user|org|project)_|dtn_|luma-|mzp_|n8n_api_|oc_gs_|ovsxat_|persona_(?:production|sandbox)_|rootly_|wk-1\.) [0-9a-f-]{32,}[\w:-]*
