@@ -12,6 +12,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from support import assistant, completed, convert, event, result, started
 
+import agentfmt
+
 CALL = started() + completed()
 QUERY = event("interaction_query", subtype="request", query_type="web")
 THINKING = event("thinking", subtype="delta", text="hm")
@@ -28,10 +30,13 @@ def replay(text: str) -> bytes:
 
 
 def aggregated(*lines: bytes) -> str:
+    """The result, which the words on a terminal or in a pipe repeat, each part on its lines."""
     ended = convert([*lines, result()], "-t", "json")
     assert (ended.stderr, ended.status) == ("", 0)
     text = json.loads(ended.stdout)["result"]
     assert isinstance(text, str)
+    words = convert([*lines, result()], "-m", "all", "--actions", "none").stdout.decode()
+    assert "".join(words.split()) == "".join(agentfmt.escape(text.replace("\n", " ")).split())
     return text
 
 

@@ -5,11 +5,9 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
@@ -18,15 +16,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import (
+    CURSOR_CAPTURES,
     GLYPHS,
     MESSAGES_ONLY,
     TOKEN,
     as_line,
+    content,
     convert,
     failed,
     label,
     labeled,
     on_terminal,
+    run,
     verb,
     whole_run,
     with_odd_members,
@@ -36,7 +37,6 @@ import agentfmt
 from agentfmt import View
 
 CWD = "/home/dev/project"
-CAPTURES = Path(__file__).parents[2] / "shared" / "captures" / "cursor"
 
 
 class Rendered(NamedTuple):
@@ -88,13 +88,9 @@ def spelled(*events: dict[str, Any]) -> bytes:
 
 def render(data: bytes, view: View = View(), to: str = "text", step: int = 0) -> Rendered:  # noqa: B008
     """What convert() writes; ``step`` is how many bytes each read delivers."""
-    out, err = bytearray(), bytearray()
-    output = agentfmt.Output(out.extend)
-    report = agentfmt.Reporter(output, MESSAGES_ONLY)
-    chunks = [data[i : i + step] for i in range(0, len(data), step)] if step else [data]
-    with mock.patch.object(agentfmt, "write_all", lambda _fd, line: err.extend(line)):
-        agentfmt.convert([("-", iter(chunks))], to=to, view=view, reporter=report, out=output)
-    return Rendered(lines(bytes(out)), lines(bytes(err)), report.status())
+    chunks = [data[i : i + step] for i in range(0, len(data), step)] if step else data
+    ended = convert(chunks, "-t", to, view=view)
+    return Rendered(lines(ended.stdout), lines(ended.stderr.encode()), ended.status)
 
 
 def lines(data: bytes) -> list[str]:
@@ -227,21 +223,18 @@ def test_detail_of_a_call_that_failed(outcome: dict[str, Any], line: str, args: 
     assert plain == f"{label} " + re.sub(r"(after|:).*\)", ")", line).replace(" )", ")")
 
 
-@pytest.mark.parametrize("tool", ["switchMode", "mystery"])
-def test_the_reason_of_a_failure_is_no_target(tool: str) -> None:
-    line = line_of(done(f"{tool}ToolCall", {}, {"error": {"errorMessage": "boom"}}))
-    assert line == f"{failed(tool)} (error: boom)"
-
-
-def test_a_failed_mcp_call_says_what_its_content_says() -> None:
-    outcome = ok(isError=True, content=[{"text": {"text": "no such issue"}}])
-    line = line_of(done("mcpToolCall", {"providerIdentifier": "gh", "toolName": "issue"}, outcome))
-    assert line == f"{failed('mcp')} gh/issue (error: no such issue)"
-
-
-def test_a_completion_without_a_start_names_what_its_result_names() -> None:
-    line = line_of(done("shellToolCall", None, {"rejected": {"command": "rm x", "reason": ""}}))
-    assert line == f"{failed('shell')} rm x (rejected)"
+@pytest.mark.parametrize(
+    ("tool", "args", "outcome", "line"),
+    [
+        ("switchMode", {}, {"error": {"errorMessage": "boom"}}, "(error: boom)"),  # is no target
+        ("mystery", {}, {"error": {"errorMessage": "boom"}}, "(error: boom)"),
+        ("mcp", {"providerIdentifier": "gh", "toolName": "issue"},
+         ok(isError=True, content=[{"text": {"text": "no such issue"}}]), "gh/issue (error: no such issue)"),
+        ("shell", None, {"rejected": {"command": "rm x", "reason": ""}}, "rm x (rejected)"),  # by its result
+    ],
+)  # fmt: skip
+def test_what_a_failed_call_is_about(tool: str, args: Any, outcome: Any, line: str) -> None:
+    assert line_of(done(f"{tool}ToolCall", args, outcome)) == f"{failed(tool)} {line}"
 
 
 @pytest.mark.parametrize(
@@ -391,22 +384,27 @@ def test_a_line_shows_what_there_is_room_for(
     assert agentfmt.render_action(whole, "", columns, agentfmt.PLAIN).decode() == line
 
 
+SHOWN: dict[Callable[[Any], Any], dict[Any, Any]] = {
+    agentfmt.display_width: {
+        "abc": 3, "文": 2, "e\u0301": 1, "a\u200bb": 2, "ｱ": 1, "😀": 2, "각": 2, "\u1100\u1161\u11a8": 2, "": 0,
+    },
+    agentfmt.format_cost: {0: "", 0.0004: "under $0.001", 0.0123: "$0.012", 0.5: "$0.50", 1234.5: "$1,234.50"},
+    agentfmt.format_duration: {
+        49: "49 ms", 50: "0.1 s", 59_949: "59.9 s", 59_950: "1 min 0 s", 60_000: "1 min 0 s",
+        119_900: "1 min 59 s", 3_599_950: "1 h 0 min",
+    },
+    agentfmt.format_size: {  # two or three digits
+        1: "1 byte", 999: "999 bytes", 1000: "1.0 kB", 9949: "9.9 kB", 9950: "10 kB", 999_499: "999 kB",
+        999_500: "1.0 MB", 5_000_000_000: "5.0 GB",
+    },
+}  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    ("text", "columns"),
-    [
-        ("abc", 3),
-        ("文", 2),
-        ("e\u0301", 1),
-        ("a\u200bb", 2),
-        ("ｱ", 1),
-        ("😀", 2),
-        ("각", 2),
-        ("\u1100\u1161\u11a8", 2),
-        ("", 0),
-    ],
+    ("show", "value"), [(show, value) for show in SHOWN for value in SHOWN[show]]
 )
-def test_width(text: str, columns: int) -> None:
-    assert agentfmt.display_width(text) == columns
+def test_how_a_value_is_shown(show: Callable[[Any], Any], value: Any) -> None:
+    assert show(value) == SHOWN[show][value]
 
 
 @given(st.text(), st.integers(0, 50))
@@ -455,12 +453,7 @@ def test_the_final_message_is_the_last_segment(form: str) -> None:
 
 @FORMS
 def test_the_json_result_has_all_of_them(form: str) -> None:
-    [line] = render(
-        spelled(
-            *turn(form),
-        ),
-        to="json",
-    ).out
+    [line] = render(spelled(*turn(form)), to="json").out
     assert json.loads(line)["result"] == WHOLE + "Done.\n"
 
 
@@ -482,17 +475,6 @@ def test_words_that_are_written_are_forgotten() -> None:
     assert (segments.text(), segments.answer) == ("", "B")
 
 
-def test_a_replay_before_a_question_is_printed_once() -> None:
-    question = {"type": "interaction_query", "subtype": "request", "session_id": "2f4c27dc-1"}
-    events = (init(), delta("Hello"), delta("Hello"), question, delta("Bye"), result())
-    assert render(spelled(*events), View(messages="all")).out == ["Hello", "Bye"]
-
-
-def test_equal_deltas_are_both_printed() -> None:
-    events = (init(), delta("ha"), delta("ha"), delta("ha"), result())
-    assert render(spelled(*events), View(messages="all")).out == ["hahaha"]
-
-
 def test_a_delta_held_at_the_end_of_input_is_printed_before_the_failure() -> None:
     rendered = render(spelled(init(), delta("ha"), delta("ha")), View(messages="all"))
     assert rendered.out == ["haha"]
@@ -508,13 +490,6 @@ def test_a_failed_run_gives_no_answer_and_all_its_words(messages: str) -> None:
 
 
 @pytest.mark.parametrize("messages", ["all", "final"])
-def test_a_sub_agents_words_are_not_part_of_the_answer(messages: str) -> None:
-    theirs = [said("theirs", parent_tool_use_id="t"), delta("theirs", parent_tool_use_id="t")]
-    events = (init(), delta("A"), theirs[0], delta("B"), theirs[1], said("AB"), result())
-    assert render(spelled(*events), View(messages=messages)).out == ["AB"]
-
-
-@pytest.mark.parametrize("messages", ["all", "final"])
 def test_a_filtered_stream_has_its_words_in_the_result(messages: str) -> None:
     assert render(spelled(result(result="A\n\nB")), View(messages=messages)).out == ["A", "", "B"]
 
@@ -522,11 +497,6 @@ def test_a_filtered_stream_has_its_words_in_the_result(messages: str) -> None:
 def test_thinking_is_never_shown() -> None:
     thought = {"type": "thinking", "subtype": "delta", "text": "hm", "session_id": "2f4c27dc-1"}
     assert render(spelled(init(), thought, said("A"), result()), View(messages="all")).out == ["A"]
-
-
-def test_a_character_that_deltas_cut_is_whole() -> None:
-    events = (init(), delta("\ud83d"), delta("\ude00 \ud83d"), result())
-    assert render(spelled(*events), View(messages="all")).out == ["😀 \\ud83d"]
 
 
 # ---------------------------------------------------------------- several runs
@@ -671,14 +641,6 @@ def test_a_total_says_how_many_runs_state_it() -> None:
     assert len(rendered.err) == 4
 
 
-@pytest.mark.parametrize(
-    ("dollars", "text"),
-    [(0, ""), (0.0004, "under $0.001"), (0.0123, "$0.012"), (0.5, "$0.50"), (1234.5, "$1,234.50")],
-)
-def test_cost(dollars: float, text: str) -> None:
-    assert agentfmt.format_cost(dollars) == text
-
-
 def test_a_summary_on_a_terminal_is_one_line_where_it_can_be() -> None:
     screen = agentfmt.Screen()
     screen.glyphs = True
@@ -796,19 +758,18 @@ SHELL = (
 RAN, READ = verb("shell"), verb("read")
 ACTIONS = f"{RAN} npm test (exit 1)\n{READ} a (2 lines)\n".encode()
 ENDED = b"agentfmt: run 2f4c27dc (stdin:1): succeeded, 2 actions (shell 1, read 1), 1 failed\n"
-SHOWN = ACTIONS + ENDED
 RUNNING = agentfmt.TOOLS["shell"].doing.split()[0].encode() + b" npm test"
 
 
 def test_a_call_that_runs_shows_until_the_next_line() -> None:
     seen, status = on_terminal(spelled(*SHELL), "--color", "never", until=b"npm test")
-    assert seen == RUNNING + b"\r\x1b[K" + SHOWN
+    assert seen == RUNNING + b"\r\x1b[K" + ACTIONS + ENDED
     assert status == 0
 
 
 def test_a_call_that_ran_within_one_read_is_not_shown_running() -> None:
     seen, _ = on_terminal(spelled(*SHELL), "--color", "never")
-    assert seen == SHOWN
+    assert (seen, seen.isascii()) == (ACTIONS + ENDED, True)
 
 
 def test_a_call_that_never_ends_is_erased_at_the_end() -> None:
@@ -860,9 +821,6 @@ def test_glyphs_need_a_locale_of_utf8() -> None:
     seen, _ = on_terminal(spelled(*SHELL), "--color", "never", env=GLYPHS)
     ended = "\n✓ succeeded, 2 actions, 1 failed\n"
     assert seen.decode() == f"  ✗ {RAN} npm test  exit 1\n  ✓ {READ} a  2 lines\n{ended}"
-    plain, _ = on_terminal(spelled(*SHELL), "--color", "never")
-    assert plain == SHOWN
-    assert plain.isascii()
 
 
 def test_glyphs_stand_under_those_of_the_call() -> None:
@@ -904,44 +862,29 @@ PROMPTED = (
 )
 
 
-@pytest.mark.parametrize(
-    ("options", "shown"),
-    [
-        pytest.param((), b"> Test it.\n" + ACTIONS + b"Ok.\n" + ENDED, id="all"),
-        pytest.param(("-v",), b"> Test it.\n" + ACTIONS + b"Ok.\n" + ENDED, id="verbose"),
-        pytest.param(
-            ("--no-detail",), b"> Test it.\n" + FAILING + b"Ok.\n" + ENDED, id="no-detail"
-        ),
-        pytest.param(("-m", "all"), ACTIONS + b"Ok.\n" + ENDED, id="words"),
-        pytest.param(("-m", "none"), ACTIONS + ENDED, id="no-words"),
-        pytest.param(("-q",), b"> Test it.\nOk.\n" + ENDED, id="quiet"),
-        pytest.param(("-q", "-m", "final"), b"Ok.\n" + ENDED, id="answer"),
-    ],
-)
-def test_a_terminal_shows_all_but_what_is_taken_away(
-    options: tuple[str, ...], shown: bytes
-) -> None:
-    seen, _ = on_terminal(spelled(*PROMPTED, result()), *options, "--color", "never")
-    assert seen == shown
+PROMPT = b"> Test it.\n"
 
 
 @pytest.mark.parametrize(
-    ("ends", "shown"),
+    ("options", "ends", "shown"),
     [
-        pytest.param(
-            ("stdout",), b"> Test it.\n" + ACTIONS + b"Ok.\n" + ENDED, id="messages-elsewhere"
-        ),
-        pytest.param(("stderr",), b"", id="output-elsewhere"),
+        ("", "stdout stderr", PROMPT + ACTIONS + b"Ok.\n" + ENDED),
+        ("-v", "stdout stderr", PROMPT + ACTIONS + b"Ok.\n" + ENDED),
+        ("--no-detail", "stdout stderr", PROMPT + FAILING + b"Ok.\n" + ENDED),
+        ("-m all", "stdout stderr", ACTIONS + b"Ok.\n" + ENDED),
+        ("-m none", "stdout stderr", ACTIONS + ENDED),
+        ("-q", "stdout stderr", PROMPT + b"Ok.\n" + ENDED),
+        ("-q -m final", "stdout stderr", b"Ok.\n" + ENDED),
+        ("", "stdout", PROMPT + ACTIONS + b"Ok.\n" + ENDED),  # messages go elsewhere
+        ("", "stderr", b""),  # the output does: what is no terminal gets nothing new
+        ("-t stream-json --thinking", "stdout stderr", spelled(*PROMPTED, result())),
     ],
 )
-def test_what_is_no_terminal_gets_nothing_new(ends: tuple[str, ...], shown: bytes) -> None:
-    seen, _ = on_terminal(spelled(*PROMPTED, result()), "--color", "never", ends=ends)
+def test_a_terminal_shows_all_but_what_is_taken_away(options: str, ends: str, shown: bytes) -> None:
+    seen, _ = on_terminal(
+        spelled(*PROMPTED, result()), *options.split(), "--color", "never", ends=(*ends.split(),)
+    )
     assert seen == shown
-
-
-def test_other_outputs_get_nothing_new_on_a_terminal() -> None:
-    data = spelled(*PROMPTED, result())
-    assert on_terminal(data, "-t", "stream-json", "--thinking")[0] == data
 
 
 def test_words_keep_their_tabs_and_lose_blank_lines_before_them() -> None:
@@ -981,15 +924,6 @@ def test_emphasis_is_shown_as_bold_is() -> None:
     styled = agentfmt.style_words("*so* **it** 2 * 3 * 4, a*b*c")
     bold, reset = agentfmt.BOLD, agentfmt.RESET
     assert styled == f"{bold}so{reset} {bold}it{reset} 2 * 3 * 4, a*b*c"
-
-
-@pytest.mark.parametrize(
-    ("milliseconds", "shown"),
-    {49: "49 ms", 50: "0.1 s", 59_949: "59.9 s", 59_950: "1 min 0 s", 60_000: "1 min 0 s",
-     119_900: "1 min 59 s", 3_599_950: "1 h 0 min"}.items(),
-)  # fmt: skip
-def test_durations(milliseconds: int, shown: str) -> None:
-    assert agentfmt.format_duration(milliseconds) == shown
 
 
 def test_a_summary_goes_with_the_action_lines() -> None:
@@ -1271,44 +1205,33 @@ def test_no_last_line_where_a_pipe_may_lead_to_the_terminal(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "option", "outputs"),
     [
-        (("-t", "json", "-m", "final"),
-            "--messages goes with --to text or runs or markdown or html or otlp only"),
-        (("-t", "stream-json", "-m", "none"),
-            "--messages goes with --to text or runs or markdown or html or otlp only"),
-        (("-t", "json", "--actions", "stdout"),
-            "--actions stdout goes with --to text or markdown or html only"),
-        (("--max-report", "1K"), "--max-report goes with --to markdown or html only"),
-        (("-t", "json", "--diff"), "--diff goes with --to text only"),
-        (("-t", "json", "--thinking"),
-            "--thinking goes with --to text or stream-json or cursor or html or atif only"),
-        (("--ci-safe",),
-            "--ci-safe goes with --to json or stream-json or cursor or runs or calls or otlp or atif only"),
-        (("--max-event", "1K"),
-            "--max-event goes with --to json or stream-json or cursor or runs or calls or markdown or html or otlp or atif only"),
+        ("-t json -m final", "--messages", "text runs markdown html otlp"),
+        ("-t stream-json -m none", "--messages", "text runs markdown html otlp"),
+        ("-t json --actions stdout", "--actions stdout", "text markdown html"),
+        ("--max-report 1K", "--max-report", "markdown html"), ("-t json --diff", "--diff", "text"),
+        ("-t json --thinking", "--thinking", "text stream-json cursor html atif"),
+        ("--ci-safe", "--ci-safe", "json stream-json cursor runs calls otlp atif"),
+        ("--max-event 1K", "--max-event", "json stream-json cursor runs calls markdown html otlp atif"),
     ],
 )  # fmt: skip
-def test_usage(options: tuple[str, ...], message: str) -> None:
-    command = [sys.executable, "-m", "agentfmt", *options, os.devnull]
-    process = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (process.returncode, process.stdout) == (agentfmt.ERROR, "")
-    assert process.stderr == f"agentfmt: {message}; see agentfmt --help\n"
+def test_an_option_goes_with_some_outputs(options: str, option: str, outputs: str) -> None:
+    ended = run(*options.split(), data=whole_run())
+    only = f"goes with --to {' or '.join(outputs.split())} only"
+    assert ended == (b"", f"agentfmt: {option} {only}; see agentfmt --help\n", agentfmt.ERROR)
 
 
-@pytest.mark.skipif(not CAPTURES.is_dir(), reason="no captures beside the checkout")
-def test_every_capture_says_what_its_result_says() -> None:
-    paths = sorted(CAPTURES.glob("*.ndjson"))
-    assert paths
-    for path in paths:
-        data = path.read_bytes()
-        events = [json.loads(line) for line in data.splitlines()]
-        stated = [event["result"] for event in events if event["type"] == "result"]
-        rendered = render(data, View(messages="all", actions="none"))
-        assert "".join("".join(rendered.out).split()) == "".join("".join(stated).split()), path.name
-        final = render(data, View(messages="final", actions="none"))
-        assert "\n".join(rendered.out).endswith("\n".join(final.out)), path.name
-        assert final.out, path.name
+@pytest.mark.parametrize("path", CURSOR_CAPTURES)
+def test_a_capture_says_what_its_result_says(path: str) -> None:
+    data = content(path)
+    events = [json.loads(line) for line in data.splitlines()]
+    stated = [event["result"] for event in events if event["type"] == "result"]
+    said = render(data, View(messages="all", actions="none")).out
+    assert "".join("".join(said).split()) == "".join("".join(stated).split())
+    final = render(data, View(messages="final", actions="none")).out
+    assert final
+    assert "\n".join(said).endswith("\n".join(final))
 
 
 def test_the_bench_floor_reads_what_the_writers_read() -> None:
@@ -1345,14 +1268,3 @@ def test_members_of_any_shape_never_crash(tool: str) -> None:
 def test_one_token_is_no_plural(usage: dict[str, int], said: str) -> None:
     shown = render(spelled(init(), result(usage=usage)), View(summary="stderr"))
     assert shown.err[-1].endswith(f", {said}")
-
-
-@pytest.mark.parametrize(
-    ("count", "shown"),
-    [
-        (1, "1 byte"), (999, "999 bytes"), (1000, "1.0 kB"), (9949, "9.9 kB"), (9950, "10 kB"),
-        (999_499, "999 kB"), (999_500, "1.0 MB"), (5_000_000_000, "5.0 GB"),
-    ],
-)  # fmt: skip
-def test_sizes_have_two_or_three_digits(count: int, shown: str) -> None:
-    assert agentfmt.format_size(count) == shown
