@@ -6651,9 +6651,9 @@ ACP_TOOLS = {
 # whom they show, and what they must hold for that. A type is a word that any program may use: a row
 # asks for members that only this agent writes together. `a` is a member, `a.b` one within it, `a=b`
 # a text, `a=b*` its beginning; `a={`, `a=[`, `a="` any object, list or text; `a|b` is one of
-# several, `!a` none of them; `<a,b` no member beside these and the type; `:a` is a row of
-# AGENT_CHECKS. The first row that holds counts: agentfmt's own conversions, other agents, Claude
-# and its relatives, Cursor.
+# several, `!a` none of them; `:a` is a row of AGENT_CHECKS; `<a,b` no member beside these and the
+# type: only where other lines show the agent as well, since a new version may add one. The first
+# row that holds counts: agentfmt's own conversions, other agents, Claude and its relatives, Cursor.
 CLAUDE_SAVED_IT = (
     'sessionId=" isSidechain|parentUuid|logicalParentUuid|message.content|message.parts'
 )
@@ -6665,7 +6665,7 @@ COPILOT_TYPES = (
 AGENT_SIGNS = f"""
     *  cursor  converted_from="
     system.version,turn.step.retrying,session.resume_hint  kimi  role=meta
-    text,thought  grok  data=" <data
+    text,thought  grok  data=" !:logged
     tool_call,tool_call_update  grok  toolCallId=" title|status|toolName|rawInput
     end  grok  stopReason=" sessionId="
     available_commands  grok  tools=[ commands=[
@@ -6673,7 +6673,7 @@ AGENT_SIGNS = f"""
     run_start  cline  providerId=" modelId="
     run_result  cline  finishReason=" iterations|usage|durationMs
     hook_event  cline  hookEventName=" agentId|taskId
-    message  goose  message.role <message
+    message  goose  message.role message.content !parentId !:logged
     complete  goose  total_tokens <total_tokens,input_tokens,output_tokens,cost_usd
     notification  goose  extension_id
     *  qwen  {CLAUDE_SAVED_IT} systemPayload|toolCallResult|message.parts
@@ -6684,11 +6684,11 @@ AGENT_SIGNS = f"""
     attachment,progress,mode,relocated  claude  sessionId=" attachment|data|mode|relocatedCwd
     thread.started  codex  thread_id="
     item.started,item.updated,item.completed  codex  item.type|item.item_type
-    turn.started  codex  <
+    turn.started  codex  !:logged
     turn.completed  codex  usage={{|<
     turn.failed  codex  error={{
     {",".join(sorted(ROLLOUT_TYPES))}  codex  payload={{ timestamp="
-    {COPILOT_TYPES}  copilot  data={{ <data,id,parentId,timestamp,ephemeral,agentId
+    {COPILOT_TYPES}  copilot  data={{ !object !:logged
     result  copilot  sessionId=" exitCode
     step_start,step_finish,text,reasoning,tool_use  opencode  sessionID=" part={{
     error  opencode  sessionID=" error
@@ -6851,7 +6851,9 @@ AGENT_CHECKS: dict[str, Callable[[Mapping[str, Raw]], Any]] = {
     "calls": has_calls,
     "kimi": is_kimis,
     "antigravity": is_antigravitys,
+    "logged": lambda own: not LOG_MEMBERS.isdisjoint(own),
 }
+LOG_MEMBERS = frozenset("level severity msg logger service pid hostname".split())
 
 
 # Members of lines that agents save in a form that nothing here reads, with their type, if it has to
