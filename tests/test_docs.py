@@ -466,8 +466,8 @@ def test_words_of_the_manual_are_whole(page: Path) -> None:
 
 
 def test_manual_can_be_read_in_one_sitting() -> None:
-    assert MANUAL.count("\n") <= 1120
-    assert mandoc(PAGES[0]).count(b"\n") <= 875
+    assert MANUAL.count("\n") <= 1110
+    assert mandoc(PAGES[0]).count(b"\n") <= 865
 
 
 @pytest.mark.parametrize(
