@@ -247,14 +247,8 @@ def join_surrogates(text: str) -> str:
 
 
 def escape_line(line: str) -> str:
-    """Escape an agent's line so that it is safe on its own; deltas may have split a character."""
-    return COLONS.sub(r"\1\\x3a", escape(join_surrogates(line.removesuffix("\r"))))
-
-
-def escape_words(line: str) -> str:
-    """The same for a line of words, whose tabs stay."""
-    if "\t" not in line:
-        return escape_line(line)
+    """Escape an agent's line so that it is safe on its own; its tabs stay. Deltas may have split a
+    character."""
     parts = map(escape, join_surrogates(line.removesuffix("\r")).split("\t"))
     return COLONS.sub(r"\1\\x3a", "\t".join(parts))
 
@@ -309,12 +303,12 @@ def elements_in(text: str, name: str) -> list[str]:
     return [inner.strip() for inner, end, _ in parts if end]
 
 
-STYLE = regex("\x1b\\[[0-9]*m")
+SGR_CODES = regex("\x1b\\[[0-9]*m")
 
 
 def display_width(text: str) -> int:
     """The number of terminal columns of a text without control characters but codes of style."""
-    text = STYLE.sub("", text) if "\x1b" in text else text
+    text = SGR_CODES.sub("", text) if "\x1b" in text else text
     return len(text) if text.isascii() else sum(map(char_width, text))
 
 
@@ -367,6 +361,15 @@ def format_time(seconds: float) -> str:
     hours, minutes = divmod(int(minutes), 60)
     parts = ((hours, "h"), (minutes, "min"), (rest, "s"))
     return " ".join(f"{number:g} {unit}" for number, unit in parts if number) or "0 s"
+
+
+def utc(milliseconds: float) -> Any:
+    """A time since 1970 as a datetime; None for one that has none."""
+    import datetime
+
+    with contextlib.suppress(ValueError, OverflowError, OSError):
+        return datetime.datetime.fromtimestamp(milliseconds / 1000, datetime.timezone.utc)
+    return None
 
 
 def format_size(count: int) -> str:
@@ -7914,6 +7917,15 @@ class Totals:
         return "".join(self.verdicts)
 
     @property
+    def took(self) -> int:
+        """Milliseconds; 0 if that isn't stated."""
+        return int(self.stated.get("took", 0))
+
+    @property
+    def cost(self) -> str:
+        return format_cost(self.stated.get("cost", 0))
+
+    @property
     def all_succeeded(self) -> bool:
         return [*self.verdicts] == ["succeeded"] and not (self.runless or self.command_failed)
 
@@ -8015,20 +8027,14 @@ def add_count(counts: dict[str, Any], name: str, number: float = 1) -> str:
 KNOWN_TYPES = CURSOR_TYPES | {"stream_event", "rate_limit_event"}
 
 
-class Wait:
+class Wait(Struct):
     """What is noted while an agent waits for the API of its model: how often it tries again."""
 
-    def __init__(self, event: Event) -> None:
-        self.since, self.stated = time.monotonic(), line_time(event.raw)
-        self.until: int | None = None  # as its last event states
-        self.retries, self.delay = 0, 0  # milliseconds, where lines state them
-
-    def took(self, event: Event, *, clock: bool) -> int:
-        """Milliseconds until an event; 0 if nothing tells."""
-        spent = elapsed(self.stated, line_time(event.raw) or self.until) or 0
-        if clock and not spent:
-            spent = round(1000 * (time.monotonic() - self.since))
-        return self.delay or spent
+    since: float  # by our clock
+    stated: int | None  # milliseconds since 1970, as its first event states
+    until: int | None = None  # as its last event states
+    retries: int = 0
+    delay: int = 0  # milliseconds, where lines state them
 
 
 RECONNECTING = regex(r"Reconnecting\.\.\.")  # Codex
@@ -8099,7 +8105,7 @@ class RunNotes:
         delay, message = as_count(told["retry_delay_ms"]), as_text(told["message"])
         retry = event.type == "retry" or delay is not None or RECONNECTING.match(message)
         if retry or (event.type == "connection" and event.subtype != "reconnected"):
-            self.wait = self.wait or Wait(event)
+            self.wait = self.wait or Wait(time.monotonic(), line_time(event.raw))
             self.wait.retries += bool(retry)
             self.wait.delay += delay or 0
         if self.wait:
@@ -8111,9 +8117,11 @@ class RunNotes:
         if wait is None or event.type in WAITS:
             return None
         self.wait = None
-        took = wait.took(event, clock=clock)
-        time = f" {format_clock(took / 1000)}" if took else ""
-        return Action(f"Waited{time} for the API", "", plural(wait.retries, "retry", "retries"))
+        took = wait.delay or elapsed(wait.stated, line_time(event.raw) or wait.until) or 0
+        if clock and not took:
+            took = round(1000 * (time.monotonic() - wait.since))
+        long = f" {format_clock(took / 1000)}" if took else ""
+        return Action(f"Waited{long} for the API", "", plural(wait.retries, "retry", "retries"))
 
     def date(self, event: Any) -> None:
         """Note when the run began, by the first of its events that states a time."""
@@ -12164,7 +12172,7 @@ class LastLine:
             if what and self.files > 1:
                 what += f", FILE {self.file} of {self.files}"
         elif self.words:
-            return truncate(escape_line("".join(self.words[-room:]))[::-1], room)[::-1]
+            return truncate(escape_line("".join(self.words[-room:]).expandtabs())[::-1], room)[::-1]
         elif calls:
             run, call = max(calls, key=lambda pair: pair[1].started_at)
             notes = notes_of(run)
@@ -12228,6 +12236,14 @@ class View(NamedTuple):
     thinking: bool = False
     headings: bool = False
 
+    @property
+    def words(self) -> bool:
+        return self.messages != "none"
+
+    @property
+    def final(self) -> bool:
+        return self.messages == "final"
+
 
 PLAIN_VIEW = View()
 
@@ -12248,17 +12264,13 @@ class Text(Writer):
     def __init__(self, view: View, notes: Notes, *, aside: bool = False) -> None:
         super().__init__(view, notes)
         self.screen = view.err if aside else view.out
-        self.acts = aside or view.actions == "stdout"
-        self.words, self.final = view.messages != "none" and not aside, view.messages == "final"
-        self.chat, self.asked = self.words and view.messages == "chat", False
-        self.event_type = SpokenEvent if self.words else Event
-        self.detail = self.acts and view.detail
-        self.labels = not self.detail and not view.tail  # nothing else is shown of a call
-        self.live = self.acts and self.last.screen.live
-        self.thinking, self.diff = view.thinking, view.diff and self.acts
+        self.acts, self.words = aside or view.actions == "stdout", view.words and not aside
+        self.final, self.thinking = view.final, view.thinking
         self.event_type = SpokenEvent if self.words or self.thinking else Event
-        self.labels = self.labels and not self.diff
-        self.last.waits = True
+        self.detail, self.diff = self.acts and view.detail, self.acts and view.diff
+        self.labels = not (self.detail or self.diff or view.tail)  # nothing else of a call is shown
+        self.live = self.acts and self.last.screen.live
+        self.asked, self.last.waits = False, True
         self.noted = self.live or not self.labels
         self.headings = view.headings and not aside
         self.file = ""  # below whose heading the last line stands
@@ -12319,8 +12331,8 @@ class Text(Writer):
 
     def end_pause(self, event: Event, notes: RunNotes, prefix: str, room: int) -> Iterator[bytes]:
         """What the agent thought, and how long it waited, before an event."""
-        if notes.thoughts:
-            yield from self.end_thoughts(notes, prefix)
+        if thoughts := notes.end_thoughts():
+            yield from self.below(thoughts.split("\n"), prefix + "~ ", DIM)
         if notes.wait and self.detail and (waited := notes.end_wait(event, clock=self.live)):
             yield render_action(waited, prefix, room, self.screen)
 
@@ -12347,31 +12359,28 @@ class Text(Writer):
         if len(tail) == 1 and encode_line(tail[0]) in b" ".join(shown.split()):
             tail = []  # its line says so
         margin, room = prefix + "    ", room - len(prefix) - 4
-        for line in tail:
-            for row in wrap(line, room) if self.screen.fd is not None else (truncate(line, room),):
-                yield encode_line(margin + self.screen.paint(DIM, row))
+        if self.screen.fd is None:
+            tail = [truncate(line, room) for line in tail]
+        yield from self.below(tail, "", DIM, margin)
         diff = call.diff if self.diff and not action.failed else ""
-        if not diff:
-            return
-        for line in cut_lines(diff, first=DIFF_ROWS):
+        for line in cut_lines(diff, first=DIFF_ROWS) if diff else ():
             row = truncate(escape_line(line.expandtabs()), room)
-            yield encode_line(margin + self.screen.paint(DIFF_COLORS.get(line[:1], DIM), row))
+            yield from self.below((row,), "", DIFF_COLORS.get(line[:1], DIM), margin)
+
+    def below(
+        self, lines: Iterable[str], lead: str, code: str, margin: str = ""
+    ) -> Iterator[bytes]:
+        """Lines of a text behind a lead, which a terminal wraps."""
+        terminal, room = self.screen.fd is not None, self.screen.width() - len(margin + lead)
+        for line in lines:
+            shown = escape_line(line.expandtabs() if terminal else line)
+            for row in wrap(shown, room) if terminal else (shown,):
+                yield encode_line(margin + self.screen.paint(code, (lead + row).rstrip()))
 
     def think(self, event: Any, notes: RunNotes, prefix: str) -> Iterator[bytes]:
         """Keep thoughts until they end; words that stand before them are over."""
         if (words := notes.think(event)).strip():
             yield from self.rows(words.split("\n"), notes, prefix)
-
-    def end_thoughts(self, notes: RunNotes, prefix: str) -> Iterator[bytes]:
-        text, lead = notes.end_thoughts(), prefix + "~ "
-        if not text:
-            return
-        for line in map(escape_words, text.split("\n")):
-            rows: Iterable[str] = (line,)
-            if self.screen.fd is not None:
-                rows = wrap(line.expandtabs(), self.screen.width() - len(lead))
-            for row in rows:
-                yield encode_line(self.screen.paint(DIM, (lead + row).rstrip()))
 
     def begin(self, event: Event, notes: RunNotes, prefix: str, room: int) -> Iterator[bytes]:
         """A to-do list is shown as it is set: its call may stay open until the run ends."""
@@ -12412,7 +12421,12 @@ class Text(Writer):
         ends = ends_run(event)
         if self.words and (ends or event.type in SEGMENT_ENDS):
             yield from self.end_words(event, notes_of(run), prefix)
-        if self.chat and event.type == "user" and not event.unprinted:
+        if (
+            self.words
+            and self.view.messages == "chat"
+            and event.type == "user"
+            and not event.unprinted
+        ):
             yield from self.prompt(event, prefix, room)
         if ends:
             self.last.open.pop(run, None)
@@ -12423,18 +12437,11 @@ class Text(Writer):
             if self.screen.glyphs and self.asked:  # turns stand apart
                 yield b""
             self.asked = True
-            for row in self.prompt_rows(words_of(event), room - len(lead)):
-                yield encode_line(self.screen.paint(BOLD, (lead + row).rstrip()))
-
-    def prompt_rows(self, text: str, room: int) -> Iterable[str]:
-        """A prompt as a whole, but for the first rows of it where it is one thing among others."""
-        lines = text.strip().split("\n") if text.strip() else []
-        if self.screen.fd is None:
-            return map(escape_words, lines)
-        shown = [escape_line(line.expandtabs()) for line in lines]
-        if self.view.whole:
-            return (row for line in shown for row in wrap(line, room))
-        return first_rows(list(filter(str.strip, shown)), room)
+            lines = words_of(event).strip().split("\n")
+            if self.screen.fd is not None and not self.view.whole:
+                shown = (escape_line(line.expandtabs()) for line in lines)
+                lines = [*first_rows([*filter(str.strip, shown)], room - len(lead))]
+            yield from self.below(lines if any(lines) else (), lead, BOLD)
 
     def end_words(self, event: Event, notes: RunNotes, prefix: str) -> Iterator[bytes]:
         yield from self.rows(end_words(event, notes, final=self.final), notes, prefix)
@@ -12447,7 +12454,7 @@ class Text(Writer):
             notes.has_text = notes.has_text or said.strip() != ""
             if not notes.has_text:  # blank lines before the first that isn't
                 continue
-            line = escape_words(said.expandtabs() if terminal else said)
+            line = escape_line(said.expandtabs() if terminal else said)
             rows: Iterable[str] = (line,)
             if terminal:
                 fence, notes.fence = notes.fence, fence_after(notes.fence, line)
@@ -12507,7 +12514,7 @@ def carry_style(rows: Iterable[str]) -> Iterator[str]:
     """Rows that each end the style in which they end; the next one begins it again."""
     style = ""
     for row in rows:
-        codes = STYLE.findall(row)
+        codes = SGR_CODES.findall(row)
         begun, style = style, codes[-1].replace(RESET, "") if codes else style
         yield begun + row + (RESET if style else "")
 
@@ -12582,26 +12589,19 @@ class Summary(Writer):
 
     def line(self, verdict: str, totals: Totals, *, good: bool, why: str = "") -> str:
         """The summary line, which ends with the reason of a failure; on a terminal, rows."""
-        glyphs = self.screen.glyphs
-        facts = facts_of("" if why and glyphs else verdict, totals, named=not glyphs)
-        if why and glyphs:
-            return "\n".join(("", *self.failure(f"{verdict}: {why}", facts)))
-        if not glyphs:
-            line = ": ".join(filter(None, ("agentfmt", fit_facts(facts, sys.maxsize), why)))
-            return line if good else self.screen.paint(RED, line)
-        line = fit_facts(facts, self.screen.width() - len("✓ "))
-        if good and line.startswith(verdict):
-            rest = line.removeprefix(verdict)
-            return f"\n{self.screen.paint(GREEN, f'{CHECK_MARK} {verdict}')}{rest}"
-        return f"\n{self.screen.paint(RED, f'{CROSS_MARK} {line}')}"
-
-    def failure(self, why: str, facts: Iterable[tuple[int, str]]) -> Iterator[str]:
-        """A failed run on a terminal: why, and below it the facts."""
-        room, lead = self.screen.width() - len("✗ "), f"{CROSS_MARK} "
-        for row in wrap(why, room):
-            yield self.screen.paint(RED, lead + row)
-            lead = "  "
-        yield lead + self.screen.paint(DIM, fit_facts(facts, room))
+        screen = self.screen
+        if not screen.glyphs:
+            facts = fit_facts(facts_of(verdict, totals, named=True), sys.maxsize)
+            line = ": ".join(filter(None, ("agentfmt", facts, why)))
+            return line if good else screen.paint(RED, line)
+        room, lead = screen.width() - len("✓ "), f"{CHECK_MARK if good else CROSS_MARK} "
+        facts = fit_facts(facts_of("" if why else verdict, totals, named=False), room)
+        rows = [*wrap(f"{verdict}: {why}", room)] if why else [facts[: len(verdict)]]
+        shown = [screen.paint(GREEN if good else RED, lead + rows[0])]
+        if not why:
+            return f"\n{shown[0]}{facts[len(verdict) :]}"
+        shown += (screen.paint(RED, f"  {row}") for row in rows[1:])
+        return "\n".join(("", *shown, f"  {screen.paint(DIM, facts)}"))
 
 
 def run_count(total: Totals) -> int:
@@ -12628,8 +12628,18 @@ VERDICTS = ("succeeded", "failed", "unfinished")
 
 def facts_of(verdict: str, totals: Totals, *, named: bool) -> Iterator[tuple[int, str]]:
     """The verdict and all facts, some empty, with ranks: the highest is dropped first."""
+    yield from facts_done(verdict, totals, named=named)
+    yield from facts_stated(totals)
+
+
+def join_facts(ranked: Iterable[tuple[int, str]], between: str = " · ") -> str:
+    return between.join(fact for _, fact in ranked if fact)
+
+
+def facts_done(verdict: str, totals: Totals, *, named: bool) -> Iterator[tuple[int, str]]:
+    """What a run did."""
     actions = format_counts(totals.actions, "action", named=named) or "no actions"
-    after = totals.actions and verdict.endswith("unfinished")
+    after = totals.actions and run_count(totals) == 1 and verdict.endswith("unfinished")
     ended = f"{verdict} after {actions}" if after else f"{verdict}, {actions}"
     yield 0, ended if verdict else actions
     yield 0, format_counts(totals.nested, "subagent action", named=named)
@@ -12638,6 +12648,10 @@ def facts_of(verdict: str, totals: Totals, *, named: bool) -> Iterator[tuple[int
     nouns = "event of unknown type", "events of unknown type"
     yield 0, format_counts(totals.unknown, *nouns, named=named)
     yield 4, f"{plural(len(totals.files), 'file')} changed" if totals.files else ""
+
+
+def facts_stated(totals: Totals) -> Iterator[tuple[int, str]]:
+    """What a run took, and what was found in it besides."""
     unit = " token"  # beside the first number only
     for rank, kind in zip((2, 3, 7, 7), TOKENS, strict=True):
         if number := totals.stated.get(kind):
@@ -12645,8 +12659,8 @@ def facts_of(verdict: str, totals: Totals, *, named: bool) -> Iterator[tuple[int
                 unit = " tokens"
             yield rank, f"{at_least(kind, totals)}{number:,}{unit} {kind}"
             unit = ""
-    cost, turns = format_cost(totals.stated.get("cost", 0)), int(totals.stated.get("turns", 0))
-    yield 1, at_least("cost", totals) + cost if cost else ""
+    turns = int(totals.stated.get("turns", 0))
+    yield 1, at_least("cost", totals) + totals.cost if totals.cost else ""
     yield 5, at_least("turns", totals) + plural(turns, "turn") if turns else ""
     yield from ((1, fact) for fact in partly_stated(totals))
     yield 6, excerpt(totals.model)
@@ -12659,7 +12673,7 @@ def facts_of(verdict: str, totals: Totals, *, named: bool) -> Iterator[tuple[int
 def fit_facts(ranked: Iterable[tuple[int, str]], room: int) -> str:
     """Facts with their ranks as a text; where there is no room, those of the highest go first."""
     facts = [fact for fact in ranked if fact[1]]
-    while display_width(text := ", ".join(fact for _, fact in facts)) > room and max(facts)[0]:
+    while display_width(text := join_facts(facts, ", ")) > room and max(facts)[0]:
         facts.remove(max(facts))
     return truncate(text, room)
 
@@ -12683,8 +12697,8 @@ STATED = {"took": "time", "in": "tokens", "cost": "cost"}
 
 
 def time_spent(totals: Totals) -> str:
-    took = int(totals.stated.get("took", 0))
-    return f" in {at_least('took', totals)}{format_duration(took)}" if took else ""
+    took = format_duration(totals.took)
+    return f" in {at_least('took', totals)}{took}" if totals.took else ""
 
 
 def format_counts(counts: dict[str, int], noun: str, nouns: str = "", *, named: bool = True) -> str:
@@ -12969,6 +12983,10 @@ class Item(NamedTuple):
         return self.act.verb if self.act.verb and self.act.target else self.act.label
 
     @property
+    def left_out(self) -> str:
+        return f"{plural(self.missing, 'call')} left out" if self.missing else ""
+
+    @property
     def state(self) -> str:
         if self.act.running:
             return "running"
@@ -13118,24 +13136,19 @@ class Document(Writer):
     most: ClassVar[int]  # bytes
     between: ClassVar[bytes]  # two chapters
     # What a form writes: a prompt or words, and when these were said; an Item with those below it;
-    # thoughts; the parts of a chapter whose run has ended, and what its row says of it; a chapter
-    # of that; the same for what is no run; what stands above the chapters, the best form first, and
-    # below.
-    asked: ClassVar[Callable[..., str]]
-    said: ClassVar[Callable[..., str]]
-    write_item: ClassVar[Callable[..., str]]
-    thought: ClassVar[Callable[..., str]]
-    opens: ClassVar[Callable[..., Iterable[str]]]  # the kinds of details of an action's item
-    frame: ClassVar[Callable[..., Mapping[str, str]]]
-    frame_file: ClassVar[Callable[..., Mapping[str, str]]]
-    lay_out: ClassVar[Callable[..., bytes]]
-    heads: ClassVar[Callable[..., Iterable[str]]]
-    foot: ClassVar[Callable[..., str]]
+    # thoughts; the parts of a chapter whose run has ended, or of what is no run; a chapter of such
+    # parts; what stands above all chapters, the best form first, and below. ``opens`` tells the
+    # kinds of details that an action's item opens.
+    asked: Any
+    said: Any
+    write_item: Any
+    thought: Any
+    frame = frame_file = lay_out = heads = foot = opens = cast("Any", None)
 
     def __init__(self, view: View, notes: Notes) -> None:
         super().__init__(view, notes)
         self.acts, self.detail = view.actions == "stdout", view.detail
-        self.words, self.final = view.messages != "none", view.messages == "final"
+        self.words, self.final = view.words, view.final
         self.event_type = SpokenEvent if self.words else Event
         self.room = view.max_report or self.most
         self.nested_size = 0  # characters of what sub-agents did, whose calls go on
@@ -13378,7 +13391,6 @@ def said_ms(event: Any) -> int | None:
 # A document's parts in, blocks of Markdown out. It must not know events.
 
 
-DONE = ("actions", "of sub-agents", "failed", "of unknown type", "files")  # the first facts
 FILES_OPEN, MOST_FILES = 10, 100  # in its table
 
 
@@ -13419,8 +13431,7 @@ class Markdown(Document):
         first, newline, _ = item.act.target.partition("\n")
         texts = item.label, escape(first), escape(item.act.outcome)
         label, target, outcome = fit_action(*texts, ITEM_COLUMNS, whole=True)
-        left_out = f"{plural(item.missing, 'call')} left out" if item.missing else ""
-        outcome = ", ".join(filter(None, (outcome, left_out)))
+        outcome = ", ".join(filter(None, (outcome, item.left_out)))
         outcome, dots = f"({outcome})" if outcome else "", "..." if newline else ""
         words = literal(label), code_span(target), dots, literal(outcome)
         folded = {kind: text for kind, text in item.details.items() if kind != "printed"}
@@ -13449,13 +13460,13 @@ class Markdown(Document):
             name += f" ({code_span(escape(run.where))})"
         if not run.succeeded and chapter.steps and chapter.steps[-1].failed:
             chapter.parts["failure"] = [chapter.steps.pop().forms[0]]
-        did, took = self.facts(totals)
+        did = literal_html(join_facts(facts_done("", totals, named=False)))
         chapter.row = self.row(part, why)
         return {
             "heading": f"### {mark} {': '.join(filter(None, (name, verdict_of(totals), why)))}",
             "files": files_table(totals.files.values()),
             "sums": f"<details><summary>{did}</summary>",
-            "foot": took,
+            "foot": self.stated(totals),
         }
 
     def frame_file(self, chapter: Chapter, event: Any) -> Mapping[str, str]:
@@ -13463,12 +13474,9 @@ class Markdown(Document):
         chapter.row = f"| {BAD} | {file} | {cell(why)} | | |"
         return {"heading": f"### {BAD} {file}: {why}"}
 
-    def facts(self, totals: Totals) -> tuple[str, str]:
-        """What a run did, as HTML, and what it took."""
-        facts = [fact for _, fact in facts_of("", totals, named=False)]
-        foot = literal(" · ".join(filter(None, facts[len(DONE) :])))
-        did = literal_html(" · ".join(filter(None, facts[: len(DONE)])))
-        return did, f"<sub>{foot}</sub>" if foot else ""
+    def stated(self, totals: Totals) -> str:
+        facts = literal(join_facts(facts_stated(totals)))
+        return f"<sub>{facts}</sub>" if facts else ""
 
     def lay_out(self, chapter: Chapter) -> bytes:
         """A chapter: the answer first, then the other parts, then the steps."""
@@ -13489,7 +13497,7 @@ class Markdown(Document):
                 rows = (*rows, f"| | | ... and {plural(self.begun - len(rows), 'more run')} | | |")
             titles = f"| run | {self.second} | prompt | time | actions |\n|---|---|---|--:|---|"
             table = "\n".join((titles, *rows))
-            yield f"{head}\n\n{table}\n\n{self.facts(total)[1]}".rstrip()
+            yield f"{head}\n\n{table}\n\n{self.stated(total)}".rstrip()
             yield head
         yield ""
 
@@ -13505,11 +13513,10 @@ class Markdown(Document):
         """A run in the table of several."""
         run, totals = part.run, part.notes.totals
         title = literal(escape(part.prompt or run.name))
-        took, cost = int(totals.stated.get("took", 0)), format_cost(totals.stated.get("cost", 0))
-        counts = [fact for _, fact in [*facts_of("", totals, named=False)][:3]]
+        counts = itertools.islice(facts_done("", totals, named=False), 3)
         mark = GOOD if run.succeeded else BAD
-        time = format_duration(took).replace(" ", "\u00a0") if took else ""
-        sums = literal(", ".join(filter(None, (*counts, cost))))
+        time = format_duration(totals.took).replace(" ", "\u00a0") if totals.took else ""
+        sums = literal(join_facts((*counts, (0, totals.cost)), ", "))
         whose = code_span(escape(run.file)) if self.view.headings else literal(run.agent)
         why = " – ".join(filter(None, (title, why)))
         texts = f"{mark}\u00a0{part.chapter.number}", whose, why, time, sums
@@ -13611,12 +13618,9 @@ def words_html(text: str, at: int | None = None, kind: str = "words") -> Html:
 
 
 def time_html(milliseconds: int, form: str) -> Html:
-    import datetime
-
-    with contextlib.suppress(ValueError, OverflowError, OSError):
-        when = datetime.datetime.fromtimestamp(milliseconds // 1000, datetime.timezone.utc)
-        return element("time", f"{when:{form}}", datetime=f"{when:%Y-%m-%dT%H:%M:%SZ}")
-    return EMPTY
+    when = utc(milliseconds)
+    stated = f"{when:%Y-%m-%dT%H:%M:%SZ}" if when else ""
+    return element("time", f"{when:{form}}", datetime=stated) if when else EMPTY
 
 
 @functools.cache
@@ -13771,12 +13775,13 @@ h1 .end { margin: 0; padding: 0; border: 0; }
 h1 .end b { display: block; font-size: 1.375rem; font-weight: 650; line-height: 1.4; }
 .time, .cost, time { color: var(--soft); font-size: .8125rem; font-variant-numeric: tabular-nums;
   white-space: nowrap; }
-nav .time, nav .cost { min-width: 3.5rem; text-align: right; } nav .cost:empty { display: none; }
+nav .time, nav .cost { min-width: 3.5rem; text-align: right; }
+nav span:is(.file, .cost):empty { display: none; }
 .fact { color: var(--soft); }
 .act.bad > .fact, .act.bad > summary > .fact { color: var(--bad); }
 .mark { flex: none; width: 1rem; color: var(--good); }
 .running > .mark, .running > * > .mark { color: var(--soft); }
-.note { font-style: italic; } nav .file { color: var(--soft); }
+.note { font-style: italic; } .file { color: var(--soft); }
 footer { margin-top: 2rem; color: var(--soft); font-size: .8125rem; }
 .run { display: flex; flex-direction: column; margin: 0 -1.25rem; padding: 2.25rem 1.25rem 0;
   content-visibility: auto; contain-intrinsic-size: auto 50rem; }
@@ -13868,9 +13873,8 @@ def item_html(item: Item, below: Sequence[str]) -> Html:
     time = format_duration(item.took) if item.took else ""
     # The mark says that the status is 0, and the time stands beside.
     known = ("exit 0", "0 ms", time)
-    facts = ", ".join(fact for fact in act.outcome.split(", ") if fact not in known)
-    if item.missing:
-        facts = ", ".join(filter(None, (facts, f"{plural(item.missing, 'call')} left out")))
+    stated = (fact for fact in act.outcome.split(", ") if fact not in known)
+    facts = ", ".join(filter(None, (*stated, item.left_out)))
     long = len(facts) > MIN_PART * 3
     first, *more = act.target.split("\n", 1)
     brief = truncate(first, ITEM_COLUMNS)
@@ -13962,7 +13966,6 @@ class Page(Document):
 
     def frame(self, part: RunInReport) -> Mapping[str, str]:
         run, notes, totals, number = part.run, part.notes, part.notes.totals, part.chapter.number
-        took, cost = int(totals.stated.get("took", 0)), format_cost(totals.stated.get("cost", 0))
         began = notes.started_ms or min((bar.since for bar in part.bars), default=0)
         changed = [
             element("li", element("a", file.path, href=f"#{place}"), f" {change_words(file)}")
@@ -13982,17 +13985,17 @@ class Page(Document):
         several = self.view.headings  # FILEs
         title, file = part.title or run.name, run.file if several else ""
         self.title = self.title or title
-        part.chapter.row = row_html(title, file, run.succeeded, took, cost, f"#{number}")
+        part.chapter.row = row_html(title, file, run.succeeded, totals, f"#{number}")
         return {
             "heading": self.heading(number, f"{run.agent}: {run if several else run.name}", when),
-            "files": html(*links, timeline_html(longest(part.bars), began, began + took)),
+            "files": html(*links, timeline_html(longest(part.bars), began, began + totals.took)),
             "foot": self.verdict,
         }
 
     def frame_file(self, chapter: Chapter, event: Any) -> Mapping[str, str]:
         where, why, number = event.where, event.text, chapter.number
         self.verdict = self.closing("no run", Totals(), why, good=False)
-        chapter.row = row_html(why, where, False, 0, "", f"#{number}")
+        chapter.row = row_html(why, where, False, Totals(), f"#{number}")
         return {"heading": self.heading(number, where, EMPTY), "foot": self.verdict}
 
     def heading(self, number: int, name: str, when: Html) -> Html:
@@ -14004,15 +14007,13 @@ class Page(Document):
         self, verdict: str, totals: Totals, why: str, about: Sequence[str] = (), *, good: bool
     ) -> Html:
         """How a run, or all runs, ended, and what it is about."""
-        facts = [fact for _, fact in facts_of("", totals, named=False) if fact]
+        facts = ((0, fact.replace(" ", "\u00a0")) for _, fact in facts_of("", totals, named=False))
         mark, kind = (CHECK_MARK, "end ok") if good else (CROSS_MARK, "end bad")
         verdict = element("b", f"{mark} {verdict[:1].upper()}{verdict[1:]}")
         reason = element("span", why, kind="why") if why else EMPTY
         named = [part for fact in about for part in (" · ", fact)][1:]
         known = element("span", *named, kind="about") if named else EMPTY
-        shown = element(
-            "span", " · ".join(fact.replace(" ", "\u00a0") for fact in facts), kind="fact"
-        )
+        shown = element("span", join_facts(facts), kind="fact")
         return element("div", verdict, " ", reason, shown, known, kind=kind)
 
     def lay_out(self, chapter: Chapter) -> bytes:
@@ -14058,12 +14059,11 @@ LINK = regex(rb'<a href="#([0-9.]+)">(.*?)</a>')
 PLACE = regex(rb' id="([0-9.]+)"')
 
 
-def row_html(title: str, file: str, good: bool, took: int, cost: str, place: str) -> Html:
+def row_html(title: str, file: str, good: bool, totals: Totals, place: str) -> Html:
     """A run in the contents."""
-    time, mark = format_duration(took) if took else "", CHECK_MARK if good else CROSS_MARK
-    texts = {"mark": mark, "title": title, "time": time, "cost": cost}
-    if file:
-        texts = {"mark": mark, "file": file, **texts}
+    time = format_duration(totals.took) if totals.took else ""
+    texts = {"mark": CHECK_MARK if good else CROSS_MARK, "file": file, "title": title, "time": time}
+    texts |= {"cost": totals.cost}
     spans = (element("span", text, kind=kind) for kind, text in texts.items())
     return element("li", element("a", *spans, href=place), kind="ok" if good else "bad")
 
@@ -14217,7 +14217,7 @@ class RunTable(Table):
 
     @property
     def silent(self) -> bool:
-        return self.view.messages != "final"  # it reads prompts, which come whole
+        return not self.view.final  # it reads prompts, which come whole
 
     def rows_without_run(self, event: Any) -> Iterable[dict[str, Any]]:
         row = self.row(Run(None, event.where), RunNotes(), "")
@@ -14225,7 +14225,7 @@ class RunTable(Table):
         return (row | {"run": None, "agent": None} | stated,)
 
     def rows(self, event: Any, notes: RunNotes) -> Iterator[dict[str, Any]]:
-        run, answer, final = event.run, "", self.view.messages == "final"
+        run, answer, final = event.run, "", self.view.final
         notes.date(event)
         if event.type == "user" and event.parent_tool_use_id is None and not notes.prompt:
             notes.prompt = words_of(event).strip().partition("\n")[0][:MAX_TARGET]
@@ -14486,7 +14486,7 @@ class Otlp(RunWriter):
 
     def end(self, run: Run, trace: Trace, notes: RunNotes) -> bytes:
         stated, live = notes.totals.stated, not self.last.total
-        end = max(trace.last, trace.first + int(stated.get("took", 0)))
+        end = max(trace.last, trace.first + notes.totals.took)
         if live and trace.begun is None:
             end = max(end, round(time.time() * 1000))
         failure, clock = failure_word(run), "clock" if live else "unknown"
@@ -14573,12 +14573,9 @@ class Trajectory:
 
 
 def iso_time(milliseconds: int) -> str:
-    import datetime
-
-    with contextlib.suppress(ValueError, OverflowError, OSError):
-        at = datetime.datetime.fromtimestamp(milliseconds / 1000, datetime.timezone.utc)
-        return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    return "9999-12-31T23:59:59Z"  # whatever a line says, it is no later than that
+    at = utc(milliseconds)
+    stated = at.isoformat(timespec="milliseconds").replace("+00:00", "Z") if at else ""
+    return stated or "9999-12-31T23:59:59Z"  # whatever a line says, it is no later than that
 
 
 class RunSteps:
