@@ -1,7 +1,7 @@
 # /// script
 # requires-python = ">=3.10"
 # dependencies = [
-#     "click>=8.1", "google-re2>=1.1", "markdown-it-py>=3", "msgspec>=0.18.6",
+#     "click>=8.1", "google-re2>=1.1", "ijson>=3.2,<4", "markdown-it-py>=3", "msgspec>=0.18.6",
 #     "tree-sitter>=0.23", "tree-sitter-bash>=0.23"
 # ]
 # ///
@@ -2668,73 +2668,75 @@ def lines_of(block: bytes) -> list[bytes]:
 
 
 def document_frames(arriving: Iterable[bytes], limit: int) -> Iterator[Frame]:
-    """Turn JSON documents into lines: one for each object of a stream or of an array. Only strings
-    and brackets are looked at; the line is decoded like any other."""
-    begun, depth, arrays = bytearray(), 0, 0  # the incomplete object, how deep in it, around it
-    held, inside = b"", False  # half an escape; in a string
-    strange, skipped = False, ""  # the incomplete object is none; why the rest is skipped
-    for arrived in itertools.chain(arriving, (None,)):
-        if skipped or arrived == b"":
-            yield RejectedPiece(arrived or b"\n") if skipped and arrived != b"" else b""
-            continue
-        chunk, position = held + (arrived or b""), 0
-        while position < len(chunk):
-            if not (depth or strange):
-                between = cast("re.Match[bytes]", BETWEEN_OBJECTS.match(chunk, position))
-                arrays += between[0].count(b"[") - between[0].count(b"]")
-                position = between.end()
-                strange = chunk[position : position + 1] not in b"{"
-            if strange:
-                begun += memoryview(chunk)[position:]
-                break
-            end, depth, inside = end_of_object(chunk, position, depth, inside=inside)
-            begun += memoryview(chunk)[position:end]
-            position = end
-            if begun and not depth:
-                whole = without_blanks(bytes(begun)) + b"\n"
-                yield RejectedPiece(whole, too_long(limit)) if len(whole) > limit + 1 else whole
-                begun.clear()
-        held = b"\\" if inside and (len(chunk) - len(chunk.rstrip(b"\\"))) % 2 else b""
-        if held:
-            begun.pop()
-        if strange and (b"\n" in begun or len(begun) > EXCERPT or arrived is None):
-            skipped = f"not a JSON object{REST_SKIPPED}"
-            yield RejectedPiece(bytes(begun) + (b"" if arrived else b"\n"), skipped)
-        elif arrived is None and (depth or arrays):
-            yield RejectedPiece(without_blanks(bytes(begun)) + b"\n", "the document ends too early")
-        elif len(begun) > limit + BLOCK:
-            skipped = too_long(limit) + REST_SKIPPED
-            yield RejectedPiece(bytes(begun), skipped)
+    """Turn JSON documents into lines: one for each object of a stream or of an array.
+
+    ijson's lexer for Python finds the tokens; they are joined unchanged, and the line is decoded
+    like any other. Only the lexer is used: ijson's C backend crashes on integers of 5,000 digits
+    and corrupts lone surrogates. Bytes are passed as Latin-1, so that the lexer's positions are
+    byte positions.
+    """
+    from ijson.backends.python import Lexer
+    from ijson.utils import sendable_list
+
+    lexed = sendable_list()  # tokens: position and text
+    lexer, tokens = Lexer(lexed), list[str]()  # tokens: of the incomplete object
+    depth = arrays = size = read = 0  # depth in that object, around it; its bytes, all bytes
+    skipped, bare = "", False  # why the rest is skipped; the last token was a number or word
+
+    def line() -> bytes:
+        return "".join(tokens).translate(UNSHIELD).encode("latin-1")
+
+    try:
+        for arrived in itertools.chain(arriving, (None,)):
+            chunk = arrived or b""  # nothing at the end
+            if arrived == b"":
+                yield b""  # silence
+                continue
+            if skipped:  # the lexer can't resynchronize
+                yield RejectedPiece(chunk or b"\n")
+                continue
+            depth += ends_within_string(lexer, chunk)
+            size = size + len(chunk) if depth else 0
+            for position, token in lexed:
+                if token is None or (not depth and token in SEPARATORS):
+                    arrays += SEPARATORS.get(token, 0)
+                    continue
+                if bare and token[0] not in STRUCTURAL:
+                    tokens.append(" ")
+                tokens.append(token)
+                bare = token[0] not in STRUCTURAL
+                depth += NESTING.get(token, 0)
+                if depth > 0:
+                    continue
+                if tokens[0] != "{":
+                    rest = chunk[max(0, position + len(token) - read) :] if chunk else b"\n"
+                    skipped = "not a JSON object" + (REST_SKIPPED if chunk else "")
+                    yield RejectedPiece(line() + rest, skipped)
+                    break
+                whole, size = line() + b"\n", 0
+                long = len(whole) > limit + 1
+                yield RejectedPiece(whole, too_long(limit)) if long else whole
+                tokens.clear()
+            lexed.clear()
+            read += len(chunk)
+            if not skipped and not chunk and (depth or arrays):
+                yield RejectedPiece(line() + b"\n", "the document ends too early")
+            elif not skipped and size > limit + BLOCK:
+                skipped = too_long(limit) + REST_SKIPPED
+                yield RejectedPiece(line(), skipped)
+    finally:  # else the lexer raises when it is collected within a string
+        ends_within_string(lexer, b"")
 
 
-def end_of_object(
-    chunk: bytes, position: int, depth: int, *, inside: bool
-) -> tuple[int, int, bool]:
-    """Where an object ends, or the chunk; how deep it is nested there, and whether in a string."""
-    if inside:
-        rest = REST_OF_STRING.match(chunk, position)
-        if not rest:
-            return len(chunk), depth, True
-        position = rest.end()
-    for token in BRACKET.finditer(chunk, position):
-        first = chunk[token.start()]
-        if first in b"{[":
-            depth += token.end() - token.start()
-        elif first in b"}]":
-            depth -= 1
-            if not depth:
-                return token.end(), 0, False
-        elif not token[1]:
-            return len(chunk), depth, True
-    return len(chunk), depth, False
+def ends_within_string(lexer: Any, chunk: bytes) -> bool:
+    """Send a chunk to the lexer, or close it."""
+    from ijson.common import IncompleteJSONError
 
-
-def without_blanks(text: bytes) -> bytes:
-    """A JSON object on one line. What is damaged keeps a blank where signs don't part words."""
-    with contextlib.suppress(*DECODE_ERRORS):
-        return msgspec.json.format(text, indent=-1)
-    text = AROUND_SIGNS.sub(rb"\1\2", text)
-    return BLANKS_OUTSIDE.sub(lambda found: found[1] or b" ", text)
+    try:
+        lexer.send(chunk.decode("latin-1").translate(SHIELD)) if chunk else lexer.close()
+    except IncompleteJSONError:
+        return True
+    return False
 
 
 def too_long(limit: int) -> str:
@@ -2742,13 +2744,13 @@ def too_long(limit: int) -> str:
 
 
 REST_SKIPPED = "; the rest of the file is skipped"
-BETWEEN_OBJECTS = regex(rb"[ \t\r\n,\[\]]*")
-BRACKET = regex(rb'"[^"\\]*(?:\\.[^"\\]*)*("?)|[{\[]+|[\]}]', re.DOTALL)  # or a string
-REST_OF_STRING = regex(rb'[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
-AROUND_SIGNS, BLANKS_OUTSIDE = (
-    regex(rb'("[^"\\]*(?:\\.[^"\\]*)*"?)|' + blanks, re.DOTALL)
-    for blanks in (rb"[ \t\r\n]*([{}\[\]:,])[ \t\r\n]*", rb"[ \t\r\n]+")
-)
+# Blanks of str that JSON doesn't allow are shielded: the lexer would drop them.
+BLANK_BYTES = [code for code in range(256) if chr(code).isspace() and chr(code) not in " \t\r\n"]
+SHIELD = {code: 0x100 + code for code in BLANK_BYTES}
+UNSHIELD = {0x100 + code: code for code in BLANK_BYTES}
+SEPARATORS = {"[": 1, ",": 0, "]": -1}
+STRUCTURAL = frozenset('"{}[]:,')
+NESTING = {"{": 1, "[": 1, "}": -1, "]": -1}
 
 
 # Where log collectors put the lines that they wrap: after CRI's tag, or in a member of an object.
