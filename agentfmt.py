@@ -145,7 +145,7 @@ def regex(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
 
 
 OK, FAILED, ERROR, DAMAGED = 0, 1, 2, 3  # exit statuses; a signal adds 128
-EXITS = """Exit status:
+EXIT_HELP = """Exit status:
   0                   every run succeeded
   1                   a run failed, or there was no run at all
   2                   usage error, or an input or output error
@@ -1008,9 +1008,7 @@ class Source:
         self.recognized = False  # an event has shown its agent
         self.has_run_begun = False  # one has opened a run, as an end alone does not
         self.wrapped = False  # a log collector wrote it
-        self.decode: Callable[[bytes], Any] = (
-            bytes  # for the lines of the agent that wrote the last
-        )
+        self.decode: Callable[[bytes], Any] = bytes  # for lines of the agent that wrote the last
 
     def with_head(self, arriving: Iterable[bytes]) -> Iterator[bytes]:
         """The same chunks, of which the first bytes are noted."""
@@ -2288,7 +2286,7 @@ class FileNotes:
         self.has_run = self.is_saved = self.ended = False
         self.limit = ""  # that ended the reading of it
         self.second_stream = ""  # the place of a run whose events are in another wrapping
-        self.story_name = ""  # the last of STORIES that was told
+        self.story_name = ""  # the last of the stories that was told
         self.story = ""  # what it said
         self.outside: dict[
             object, OutsideEvents
@@ -2424,8 +2422,7 @@ class Reporter:
     def explain(self, file: FileNotes) -> None:
         """Say once what a FILE without a run is, or that it has events outside of runs."""
         self.catch_up(file)
-        stories = ((name, tell(self, file)) for name, tell in STORIES.items())
-        name, what = next(story for story in stories if story[1])
+        name, what = next(stories(self, file))
         if name != file.story_name:
             self.message(what)
         file.story_name, file.story = name, what.removeprefix(file.source.name).lstrip(": ")
@@ -2444,13 +2441,6 @@ class Reporter:
         file.rejected = 0
 
 
-def what_it_is(_report: Reporter, file: FileNotes) -> str:
-    source = file.source
-    known = (what for what, pattern in OTHER_FILES.items() if pattern.match(source.head))
-    what = "" if file.has_run else next(known, source.looks_like)
-    return f"{source.name}: this is {what}" if what else ""
-
-
 # What begins like a log, but is something else -> how that looks.
 OTHER_FILES = {
     "a program, or a core dump": regex(rb"\x7fELF"),
@@ -2465,11 +2455,8 @@ OTHER_FILES = {
 }
 
 
-def events_outside(reporter: Reporter, file: FileNotes) -> str:
+def events_outside(reporter: Reporter, file: FileNotes, groups: Sequence[OutsideEvents]) -> str:
     """The events of a FILE that belong to no run; without a run they may be an unknown agent's."""
-    groups = file.unexplained()
-    if not groups:
-        return ""
     types = {kind: None for group in groups for kind in group.types}
     listed, s = reporter.list_names(types), "s" if len(types) > 1 else ""
     recognized = any(group.known for group in groups)
@@ -2491,38 +2478,27 @@ AS_EVENTS = (
 )
 
 
-def nothing(_report: Reporter, file: FileNotes) -> str:
-    read = file.source.at or file.source.documents
-    return "" if read else f"{file.source.name} is empty: the agent wrote nothing"
-
-
-def no_events(_report: Reporter, file: FileNotes) -> str:
-    what = file.prose or AS_EVENTS
+def stories(reporter: Reporter, file: FileNotes) -> Iterator[tuple[str, str]]:
+    """What a FILE without a run is, or with events outside of runs, each with a word for it: the
+    first is said."""
+    source, name = file.source, file.source.name
+    if file.limit:
+        yield "limit", f"{name}: {file.limit}"
+    if file.second_stream:
+        what = "another stream, in another wrapping than the one before: convert each by itself"
+        yield "wrapping", f"{file.second_stream}: {what}"
+    known = (what for what, pattern in OTHER_FILES.items() if pattern.match(source.head))
+    if not file.has_run and (what := next(known, source.looks_like)):
+        yield "form", f"{name}: this is {what}"
+    if groups := file.unexplained():
+        yield "events", events_outside(reporter, file, groups)
+    if file.is_only_head():
+        yield "saved", f"{name}: only the head of a saved session, without a run"
+    if not (source.at or source.documents):
+        yield "empty", f"{name} is empty: the agent wrote nothing"
     if file.prose and not file.story_name:
-        what += f"; if this is an agent's text, {AS_EVENTS}"
-    return f"{file.source.name}: no events: {what}"
-
-
-def saved_without_run(_report: Reporter, file: FileNotes) -> str:
-    message = f"{file.source.name}: only the head of a saved session, without a run"
-    return message if file.is_only_head() else ""
-
-
-def two_wrappings(_report: Reporter, file: FileNotes) -> str:
-    what = "another stream, in another wrapping than the one before: convert each by itself"
-    return f"{file.second_stream}: {what}" if file.second_stream else ""
-
-
-def over_limit(_report: Reporter, file: FileNotes) -> str:
-    return f"{file.source.name}: {file.limit}" if file.limit else ""
-
-
-# What a FILE without a run is, or with events outside of runs: the first that isn't "" is said.
-STORIES: dict[str, Callable[[Reporter, FileNotes], str]] = {
-    "limit": over_limit, "wrapping": two_wrappings,
-    "form": what_it_is, "events": events_outside, "saved": saved_without_run,
-    "empty": nothing, "end": no_events,
-}  # fmt: skip
+        yield "end", f"{name}: no events: {file.prose}; if this is an agent's text, {AS_EVENTS}"
+    yield "end", f"{name}: no events: {file.prose or AS_EVENTS}"
 
 
 # ---------------------------------------------------------------- reading
@@ -2819,10 +2795,6 @@ def contents(
             yield Wrapped(place, text, writer, whole or text.endswith(b"\n"))
 
 
-def is_certain(piece: Wrapped) -> bool:
-    return bool(piece.stream) or piece.ended or holds_event(piece.text, MAX_LAYERS)
-
-
 def holds_event(text: bytes, layers: int) -> bool:
     """Is a text an event, the beginning of one, or an envelope of either?"""
     outer = members(text)
@@ -2851,7 +2823,7 @@ class Unwrapper:
         self.source, self.limit = source, limit
         self.named = unwrap != "auto"
         self.place = unwrap if self.named else ""  # of the last line
-        self.way = b"", ""  # of the last line before it is decided: its stream, and its prefix
+        self.wrapping = b"", ""  # of the last line before it is decided: its stream, and its prefix
         self.decided = False
         self.probed = 0
         self.begun: dict[bytes, bytearray] = {}  # lines that are incomplete, by writer
@@ -2886,7 +2858,12 @@ class Unwrapper:
         """The line in an envelope; a blank line for a piece, so that line numbers stay."""
         known = self.named or self.decided or self.begun
         candidates = contents(line, (self.place,) if known else ENVELOPES, named=self.named)
-        piece = next((piece for piece in candidates if known or is_certain(piece)), None)
+        certain = (
+            piece
+            for piece in candidates
+            if known or piece.stream or piece.ended or holds_event(piece.text, MAX_LAYERS)
+        )
+        piece = next(certain, None)
         if piece is None and self.decided:
             return RejectedPiece(line, OUTSIDE) if line.strip(BLANKS) else line
         if piece is None:
@@ -2894,10 +2871,11 @@ class Unwrapper:
             return line
         self.source.wrapped, self.place = True, piece.place
         brace = 0 if piece.place == CRI else line.find(b"{")
-        way = piece.stream, prefix_kind(line[:brace]) if brace else ""
-        self.way = self.way if self.decided else way
+        wrapping = piece.stream, prefix_kind(line[:brace]) if brace else ""
+        if not self.decided:
+            self.wrapping = wrapping
         whole = self.join(piece)
-        if way != self.way and isinstance(whole, bytes) and whole.strip(BLANKS):
+        if wrapping != self.wrapping and isinstance(whole, bytes) and whole.strip(BLANKS):
             return RejectedPiece(whole, OUTSIDE)
         return whole
 
@@ -6849,6 +6827,7 @@ def is_kimis(own: Mapping[str, Raw]) -> bool:
 
 GROK_TOOLS = frozenset("run_terminal_command run_terminal_cmd search_replace list_dir".split())
 
+LOG_MEMBERS = frozenset("level severity msg logger service pid hostname".split())
 AGENT_CHECKS: dict[str, Callable[[Mapping[str, Raw]], Any]] = {
     "grok": lambda own: GROK_TOOLS & {*map(as_text, as_list(decode_raw(own.get("tools", b""))))},
     "calls": has_calls,
@@ -6856,7 +6835,6 @@ AGENT_CHECKS: dict[str, Callable[[Mapping[str, Raw]], Any]] = {
     "antigravity": is_antigravitys,
     "logged": lambda own: not LOG_MEMBERS.isdisjoint(own),
 }
-LOG_MEMBERS = frozenset("level severity msg logger service pid hostname".split())
 
 
 # Members of lines that agents save in a form that nothing here reads, with their type, if it has to
@@ -7060,20 +7038,20 @@ class Runs:
         *,
         locates: bool = False,
         tells: bool = True,
-        picks: bool = False,
+        by_run: bool = False,
     ) -> None:
         """``fail_on`` and ``fail_unless`` are selectors. ``locates``: calls get their FILE:LINE.
-        ``tells``: messages say why runs failed; else a summary does. ``picks``: only some runs are
+        ``tells``: messages say why runs failed; else a summary does. ``by_run``: only some runs are
         selected, and nothing else counts."""
-        self.locates, self.tells, self.picks = locates, tells, picks
+        self.locates, self.tells, self.by_run = locates, tells, by_run
         self.reporter = reporter
         self.limits = limits or Limits()
         self.fail_on, self.fail_unless = fail_on, fail_unless
         self.matches: Matches = {}  # of --fail-on, outside any run
         self.file = FileNotes(Source(""))
-        self.as_read = b""  # the current one, as it was read
+        self.line = b""  # the current one, as it was read
         self.lines = 1  # that make the current event, unless they have made one before
-        self.implied_ends: list[Event] = []  # for runs that ended without an event
+        self.missing_ends: list[Event] = []  # for runs that ended without an event
         self.failures: list[tuple[Run, str]] = []  # messages that follow the output of their runs
         self.first_given_up, self.given_up = "", 0
 
@@ -7107,13 +7085,10 @@ class Runs:
     def where(self) -> str:
         return self.file.source.where()
 
-    def take_implied(self) -> list[Event]:
-        ends, self.implied_ends = self.implied_ends, []
-        return ends
-
     def ends(self) -> Iterator[Event]:
         """The implied ends: events without a line. Then report why runs failed."""
-        yield from self.take_implied()
+        implied, self.missing_ends = self.missing_ends, []
+        yield from implied
         for run, why in self.failures:
             if not run.left_out:
                 self.reporter.failed = True
@@ -7149,13 +7124,13 @@ class Runs:
         group.certain = group.certain or certain
         new = event.type and event.type not in group.types
         if not group.known and (new or group.count <= LINES_TO_HINT):
-            group.known = shows_agent(event, self.as_read)
+            group.known = shows_agent(event, self.line)
             self.file.source.looks_like = self.file.source.looks_like or unread_form(event)
         if event.type and len(group.types) < MAX_NAMES:
             group.types[event.type] = None
         elif not event.type and group.untyped < LINES_OF_AN_AGENT:
             names = members(event.raw).keys()
-            group.untyped += bool(names) and names.isdisjoint(LOGGED)
+            group.untyped += bool(names) and names.isdisjoint(LOG_MEMBERS)
         if event.type == "error":
             group.error = excerpt(self.redacted(error_text(event), "error")) or group.error
         self.reporter.explain_early(self.file)
@@ -7177,7 +7152,7 @@ class Runs:
         session.has_begun = True
         self.file.runs += 1
         self.file.source.has_run_begun |= event.kind != END
-        run.number, run.started_ms = self.file.runs, line_time(self.as_read)
+        run.number, run.started_ms = self.file.runs, line_time(self.line)
         # An init behind what an agent does is another run's.
         run.state = BEGUN if event.type in AGENT_TYPES else OPEN
         run.unmet = [*self.fail_unless]
@@ -7195,10 +7170,6 @@ class Runs:
         run.events += self.lines
         run.state = BEGUN if event.type in AGENT_TYPES else run.state
         self.check_selectors(event, run.matches)
-
-    def checks(self, run: Run) -> bool:
-        """Do selectors look at each event of a run?"""
-        return bool(self.fail_on or run.unmet)
 
     def check_selectors(self, event: Event, matches: Matches) -> None:
         """Note matches of --fail-on, which fail a run whatever its result says: how many, and where
@@ -7259,16 +7230,13 @@ class Runs:
         (BEGUN, INIT): (supersede, start, begin),
         (BEGUN, ACT): (count_event,),
         (BEGUN, END): (count_event, judge),
-        (ABSENT, OTHER): (check_outside, outside_run),
-        (ABSENT, ASIDE): (check_outside, outside_run),
-        (ABSENT, EARLY): (check_outside, outside_run),
-        (ABSENT, STRAY): (check_outside, outside_run),
+        **dict.fromkeys(
+            itertools.product((ABSENT,), (OTHER, ASIDE, EARLY, STRAY)), (check_outside, outside_run)
+        ),
         (ABSENT, SAVED): (check_outside, note_saved),
         (ABSENT, RUNLESS): (check_outside,),
-        (ABSENT, UNREADABLE): (outside_run,),
-        (OPEN, UNREADABLE): (outside_run,),
-        (BEGUN, UNREADABLE): (outside_run,),
         **dict.fromkeys(itertools.product((OPEN, BEGUN), (OTHER, *APART)), (count_event,)),
+        **dict.fromkeys(itertools.product((ABSENT, OPEN, BEGUN), (UNREADABLE,)), (outside_run,)),
     }
 
     # How runs end.
@@ -7291,7 +7259,7 @@ class Runs:
         self, session: Session, why: str, shown: str = "", failure: str | None = None
     ) -> None:
         """Fail a run without a terminal event."""
-        self.implied_ends.append(implied_end(session.run))
+        self.missing_ends.append(implied_end(session.run))
         self.fail(session, why, shown or why, failure or "unfinished")
 
     def give_up(self, session: Session) -> None:
@@ -7301,7 +7269,7 @@ class Runs:
             self.reporter.failed = True
             self.first_given_up = self.first_given_up or str(session.run)
             self.given_up += 1
-            self.implied_ends.append(implied_end(session.run))
+            self.missing_ends.append(implied_end(session.run))
             session.run.reason, session.run.failure = GIVEN_UP.format(MAX_RUNS), "unfinished"
             self.end(session)
 
@@ -7331,9 +7299,9 @@ class Runs:
         matches, self.matches = describe_matches(self.matches), {}
         file.ended, file.limit = True, self.limits.reached
         unknown = bool(file.unexplained() or file.is_only_head() or file.second_stream)
-        if matches and not self.picks:
+        if matches and not self.by_run:
             reporter.failure(f"{matches} after the end of a run")
-        if (unknown or not (file.has_run or reporter.has_error)) and not self.picks:
+        if (unknown or not (file.has_run or reporter.has_error)) and not self.by_run:
             reporter.failed = True
             reporter.explain(file)
         if not (file.runs or file.has_run):
@@ -7358,7 +7326,6 @@ class Runs:
 GIVEN_UP = "least recently active of more than {} open runs"
 
 
-LOGGED = frozenset("level severity levelname lvl msg message log".split())
 COMMAND_END = "command"  # the type of an event that stands for the failure of --run's
 
 
@@ -7475,7 +7442,7 @@ class Sessions:
                 continue
             if event.type is None and self.is_rejected(line, event):
                 continue
-            event.raw = runs.as_read = line
+            event.raw = runs.line = line
             runs.lines = 1 if event.type else line.count(b"\n") or 1
             stated = event.session_id
             session, events = self.translate(event)
@@ -7485,7 +7452,7 @@ class Sessions:
                     session.run is not run
                     or not run
                     or one.kind not in GOING_ON
-                    or runs.implied_ends
+                    or runs.missing_ends
                 ):
                     yield from self.step(session, one, is_read=is_read)
                     continue
@@ -7503,7 +7470,7 @@ class Sessions:
     def step(self, session: Session, event: Event, *, is_read: bool) -> Iterator[Event]:
         """Follow an event that may open or end a run, between what precedes it and what follows."""
         self.runs.step(session, event)
-        if self.runs.implied_ends:
+        if self.runs.missing_ends:
             yield from self.runs.ends()
         self.runs.lines = 0
         if is_read:
@@ -7514,7 +7481,7 @@ class Sessions:
         """What needs no look at it while it follows a line of a session: acts of Cursor's, and
         deltas of others that nobody reads. What else it holds goes on in the run that is begun."""
         run, translator = session.run, session.translator
-        if not run or run.state != BEGUN or self.runs.checks(run):
+        if not run or run.state != BEGUN or self.runs.fail_on or run.unmet:  # which see each event
             return NOT_GOING_ON
         if not session.agent or not (name or session is self.here.current):
             return NOT_GOING_ON  # what follows may show its agent, or belong to another one
@@ -7560,7 +7527,7 @@ class Sessions:
             goes_on = current and current.translator and event.type in current.translator.own_types
         else:
             goes_on = current and current.agent and name == current.key
-        found = current if goes_on else self.find(event)
+        found = current if goes_on else self.go_to(event)
         session = found or current or self.here.unnamed
         if event.type in NAMED_ENDS and is_strangers_end(event, session):
             event.kind = OTHER
@@ -7581,8 +7548,8 @@ class Sessions:
         event.session_id, event.unprinted, event.kind = None, False, ACT
         return self.as_cursors(event, session), (event,)
 
-    def find(self, event: Event) -> Session | None:
-        """The session that an event names or shows: steps 1, 3 and 4."""
+    def go_to(self, event: Event) -> Session | None:
+        """Enter the session that an event names or shows: steps 1, 3 and 4."""
         current, name, session = self.here.current, event.session_id, None
         translator = current.translator if current else None
         if translator and name is None and (translator.names_all or translator.saved):
@@ -7728,10 +7695,10 @@ class Sessions:
         """Close a session: what its translator adds is due, and the end of a run that is open."""
         self.table.pop(session.key or "", None)
         here, self.runs.file = self.runs.file, session.file
-        self.runs.as_read, self.runs.lines = b"", 0
+        self.runs.line, self.runs.lines = b"", 0
         for event in session.translator.close() if session.translator else ():
             self.runs.step(session, event)
-            self.runs.implied_ends.append(event)
+            self.runs.missing_ends.append(event)
         end(session)
         self.runs.file = here
 
@@ -7755,14 +7722,13 @@ class Sessions:
 
     def activity(self) -> Activity:
         """What is open in all runs."""
-        sessions = (*self.table.values(), self.here.unnamed)
-        runs = [session.run for session in sessions if session.run]
+        runs = [*self.open_runs()]
         calls: dict[int, Callable[[], str]] = {
             id(call): functools.partial(self.runs.describe, call)
             for run in runs
             for call in run.calls.values()
         }
-        translators = (session.translator for session in sessions if session.translator)
+        translators = (one.translator for one in self.table.values() if one.translator)
         background = [name for translator in translators for name in translator.in_background()]
         shown = [self.runs.redacted(name, "command") for name in background]
         return Activity(calls, shown, 0 if runs else self.here.file.runs)
@@ -8876,11 +8842,6 @@ AGREEMENTS: dict[str, Callable[[str, str], bool]] = {
 }  # fmt: skip
 
 
-def drops_type(kind: str, drop: Sequence[Selector]) -> bool:
-    """Is every event of a type dropped?"""
-    return any(choice.names(kind) and len(choice.terms) == 1 for choice in drop)
-
-
 class Selection:
     """Hides the events that aren't printed; later stages still aggregate them. A run that isn't
     selected, by its session or its number, is hidden: no later stage counts or prints it."""
@@ -8895,7 +8856,7 @@ class Selection:
         self.known: dict[object, bool] = {}
         self.only_runs = [choice.of_run() for choice in only]
         self.drop_runs = [choice for choice in drop if choice.of_run() == choice]
-        self.picks = bool(only) and all(choice.terms for choice in self.only_runs)
+        self.by_run = bool(only) and all(choice.terms for choice in self.only_runs)
         self.found = False  # a run that is selected
         self.there: dict[str, tuple[int, dict[str, None]]] = {}  # FILE -> its runs, their sessions
 
@@ -8903,10 +8864,10 @@ class Selection:
         simple, decisions = self.simple, self.known
         for event in events:
             if event.run is None and event.kind in (IMPLIED, NO_RUN):
-                missing = self.picks or (self.drop_runs and self.there)
+                missing = self.by_run or (self.drop_runs and self.there)
                 if event.kind == IMPLIED and missing and not self.found:  # the end of all
                     self.tell(self.not_found())
-                if event.kind == IMPLIED or not self.picks:
+                if event.kind == IMPLIED or not self.by_run:
                     yield event
                 continue
             kind = (event.type, event.subtype, *event_tools(event)) if simple else None
@@ -8920,8 +8881,8 @@ class Selection:
 
     def not_found(self) -> str:
         """What to say if no run is picked: which there are."""
-        what = "no such run" if self.picks else "no run is left"
-        option, choices = ("--only", self.only) if self.picks else ("--drop", self.drop_runs)
+        what = "no such run" if self.by_run else "no run is left"
+        option, choices = ("--only", self.only) if self.by_run else ("--drop", self.drop_runs)
         given = " or ".join(escape(choice.text) for choice in choices)
         there = first_names(
             f"{file} has {plural(runs, 'run')}{f' of {first_names(sessions)}' if sessions else ''}"
@@ -14793,8 +14754,10 @@ def unread_types(
     """The types of words that nothing is to become of."""
     thinking = thinking or any(choice.names("thinking") for choice in only)
     reads = {"assistant": writer.words, "thinking": writer.thinking and thinking}
-    dropped = [kind for kind in SPOKEN_TYPES if writer.prints_events and drops_type(kind, drop)]
-    return tuple(kind for kind in reads if not reads[kind] or kind in dropped)
+    whole = [choice for choice in drop if len(choice.terms) == 1] if writer.prints_events else ()
+    return tuple(
+        kind for kind in reads if not reads[kind] or any(choice.names(kind) for choice in whole)
+    )
 
 
 def follow_streams(
@@ -14863,8 +14826,8 @@ def convert(
     maker = make_maker(kind, to, (writer, *others), redaction, unread, silent=silent)
     gates = (fail_on, fail_unless, limits)
     selection = Selection(only, drop, reporter.failure) if only or drop else None
-    picks = selection is not None and selection.picks
-    runs = Runs(reporter, *gates, locates=writer.locates, tells=not view.summary, picks=picks)
+    by_run = selection is not None and selection.by_run
+    runs = Runs(reporter, *gates, locates=writer.locates, tells=not view.summary, by_run=by_run)
     sessions = Sessions(dialect, maker, runs)
     reread = functools.partial(read_again, kind)
     redactor = Redactor(redaction, reread, max_wait) if redaction else None
@@ -14898,37 +14861,43 @@ def reason_of(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error)
 
 
-def parse_size(text: str) -> int:
-    """A number of bytes, optionally with a suffix K, M or G."""
-    match = re.fullmatch(r"([0-9]{1,12})([KMG]?)", text, re.IGNORECASE)
-    size = int(match[1]) << 10 * " KMG".index(match[2].upper() or " ") if match else 0
-    if not size:
-        expected = "expected bytes, optionally with K, M or G"
-        raise click.BadParameter(f"invalid size {text!r}: {expected}")
-    return size
+def parser(
+    what: str, pattern: str, expected: str, make: Callable[..., Any]
+) -> Callable[[str], Any]:
+    """What makes a value of the groups of a pattern, or says what is expected."""
+
+    def parse(text: str) -> Any:
+        if match := re.fullmatch(pattern, text, re.ASCII | re.DOTALL):
+            return make(*match.groups())
+        raise click.BadParameter(f"invalid {what} {text!r}: expected {expected}")
+
+    return parse
 
 
-def parse_time(text: str) -> float:
-    """Seconds: 90, 0.5, 90s, 10m, 1h30m."""
-    match = re.fullmatch(
-        r"(?:(\d{1,5})h)?(?:(\d{1,7})m)?(?:(\d{1,9}(?:\.\d{1,3})?)s?)?", text, re.ASCII
-    )
-    if not text or not match:
-        raise click.BadParameter(f"invalid time {text!r}: expected one such as 90, 90s, 10m, 1h30m")
-    hours, minutes, seconds = (float(number or 0) for number in match.groups())
+def seconds_of(*units: str | None) -> float:
+    hours, minutes, seconds = (float(number or 0) for number in units)
     return 3600 * hours + 60 * minutes + seconds
 
 
-def parse_limit(text: str) -> float:
+parse_size = parser(
+    "size", "(?=.*[1-9])([0-9]{1,12})([KMGkmg]?)", "bytes, optionally with K, M or G",
+    lambda digits, unit: int(digits) << 10 * " KMG".index(unit.upper() or " "),
+)  # fmt: skip
+parse_time = parser(
+    "time", r"(?!\Z)(?:(\d{1,5})h)?(?:(\d{1,7})m)?(?:(\d{1,9}(?:\.\d{1,3})?)s?)?",
+    "one such as 90, 90s, 10m, 1h30m", seconds_of,
+)  # fmt: skip
+parse_count = parser("number", "([0-9]{1,9})", "a number of lines", int)
+parse_pattern = parser(
+    "pattern", r"([\w.-]+)=(.+)", "NAME=REGEX, such as ticket='TICKET-[0-9]{6}'",
+    lambda *pair: pair,
+)  # fmt: skip
+
+
+def parse_limit(text: str) -> Any:
     if not (seconds := parse_time(text)):
         raise click.BadParameter(f"invalid time {text!r}: nothing can take no time")
     return seconds
-
-
-def parse_count(text: str) -> int:
-    if not re.fullmatch("[0-9]{1,9}", text):
-        raise click.BadParameter(f"invalid number {text!r}: expected a number of lines")
-    return int(text)
 
 
 def parse_choice(text: str) -> Selector:
@@ -14944,14 +14913,6 @@ def parse_classes(text: str) -> frozenset[str]:
         expected = f"expected one of {', '.join(allowed)}"
         raise click.BadParameter(f"unknown class {min(unknown)!r}; {expected}")
     return frozenset(CLASSES) if "all" in named else frozenset(named)
-
-
-def parse_pattern(text: str) -> tuple[str, str]:
-    name, _, expression = text.partition("=")
-    if not expression or not re.fullmatch(r"[\w.-]+", name):
-        expected = "NAME=REGEX, such as ticket='TICKET-[0-9]{6}'"
-        raise click.BadParameter(f"invalid pattern {text!r}: expected {expected}")
-    return name, expression
 
 
 NamedValue: TypeAlias = "tuple[str, str]"  # name for markers, secret value
@@ -15530,7 +15491,7 @@ Examples:
   agentfmt -t stream-json -r secrets run.ndjson > shipped.ndjson
 
 \b
-{EXITS}"""
+{EXIT_HELP}"""
 SELECTORS_IN_SHORT = (
     "SELECTOR is KEY=GLOB[,KEY=GLOB]..., or a type or tool: shell; 'change,path!=src/*'; "
     "'command=git push*'. A GLOB matches the whole value."
@@ -15728,7 +15689,7 @@ def reserve_standard_descriptors() -> None:
 
 
 def main() -> int:
-    """Run the command; returns the exit status (see EXITS)."""
+    """Run the command; returns the exit status (see EXIT_HELP)."""
     gc.freeze()  # imported objects stay
     reserve_standard_descriptors()
     if instruction := os.environ.get("_AGENTFMT_COMPLETE"):

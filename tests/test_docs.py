@@ -179,7 +179,7 @@ def test_example_uses_options_that_exist(example: Example) -> None:
 
 
 def statuses_of_help() -> dict[str, str]:
-    return dict(re.findall(r"^  (\d\S*(?: \S+)*?)  +(\S.*)$", agentfmt.EXITS, re.MULTILINE))
+    return dict(re.findall(r"^  (\d\S*(?: \S+)*?)  +(\S.*)$", agentfmt.EXIT_HELP, re.MULTILINE))
 
 
 def statuses_of_manual() -> dict[str, str]:
