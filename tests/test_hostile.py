@@ -79,6 +79,7 @@ TABLES: Mapping[str, Iterable[Any]] = {
     "quote": [b"[%b\n]" % quote for quote in agentfmt.QUOTE_ENDS],
     "begin": agentfmt.IMAGES.values(),
     "flag": agentfmt.SCRIPT_FLAGS.values(),
+    "source": [agentfmt.UNDECIDED.pattern, agentfmt.DOCUMENTS.pattern],
 } | dict.fromkeys(
     "pattern mistake fnmatch numbered escaped named whole fence reason some".split(), ()
 )

@@ -1164,7 +1164,7 @@ def test_a_reason_is_hidden_with_the_class_that_it_has_on_its_event(
         assert "agentfmt: stdin:1: [content: 11 chars]\n" in shown
         assert "at column 21: [content: 20 chars]\n" in shown
         assert re.search(rf"run two \(stdin:5\): failed, .*: {re.escape(answer)}\n", shown)
-        assert re.search(rf"run three \(stdin:7\): failed, .*: {re.escape(error)}\n", shown)
+        assert re.search(rf"run three \(stdin:7\): unfinished, .*: {re.escape(error)}\n", shown)
         assert "1 call open (shell)" in shown
     rows = redact(data, "-t", "runs", "-r", classes).objects
     reasons = {row["session"]: row["reason"] for row in rows}
@@ -1253,11 +1253,12 @@ def test_redactions_are_booked_to_their_run() -> None:
     data += b'{"type":"x","v":"' + TOKEN.encode() + b'","session_id":"one"}\n' + result("two")
     data += assistant("or", "one", timestamp_ms=1) + result("one")
     ended = run("-t", "stream-json", "-s", "-r", "secrets", data=data)
-    two, one = ended.stderr.splitlines()
+    two, one, both = ended.stderr.splitlines()
     assert two.startswith("agentfmt: run two ")
     assert two.endswith("2 redactions (github-token 2)")
     assert one.startswith("agentfmt: run one ")
     assert one.endswith("2 redactions (github-token 2)")
+    assert both.endswith("4 redactions (github-token 4)")
 
 
 WORD = "hunter2Zq81mVt4"
