@@ -338,24 +338,6 @@ def test_a_setting_is_no_reason(last: str, told: bool) -> None:
     assert ("no events: some words" in end) == (last == "}")
 
 
-def test_latecomers_of_a_session_are_a_part_of_its_run() -> None:
-    files = {"one": GOOD["cursor"], "two": [event("connection"), event("new", session=SESSION)]}
-    assert convert(files).status == OK
-
-
-def test_an_error_after_a_run_is_its_own_if_it_names_it() -> None:
-    late = [event("error", message="late"), event("error", session=None, message="not logged in")]
-    assert [convert([*GOOD["cursor"], error]).status for error in late] == [OK, FAILED]
-
-
-@pytest.mark.parametrize(("good", "status"), [("codex", OK), ("cursor", FAILED)])
-def test_an_error_between_two_runs_of_a_session(good: str, status: int) -> None:
-    """The next run takes it, unless the agent's own errors name their session."""
-    error = lines({"type": "error", "message": "Reconnecting"})
-    assert convert([*GOOD[good], *error, *GOOD[good]]).status == status
-    assert convert([*GOOD[good], *error]).status == FAILED
-
-
 # ---------------------------------------------------------------- what an attack found
 
 OTHER_RESULT = lines(
@@ -363,12 +345,6 @@ OTHER_RESULT = lines(
 )
 OTHER_ERROR = lines({"type": "error", "session_id": "other", "message": "boom"})
 ARRAY = [b"[" + b",".join(line.strip() for line in BAD["claude failed"]) + b"]\n"]
-
-
-def asked(line: bytes, interaction: str) -> bytes:
-    """A line of Copilot's that names its interaction."""
-    one = json.loads(line)
-    return json.dumps(one | {"data": one.get("data", {}) | {"interactionId": interaction}}).encode()
 
 
 @pytest.mark.parametrize("to", ["text", "json", "stream-json", "cursor", "runs", "calls"])
@@ -384,39 +360,6 @@ def test_the_events_of_an_array_among_lines_count(good: str) -> None:
     assert convert([*GOOD[good], *ARRAY]).status == FAILED
 
 
-def test_an_error_of_the_loop_after_a_completion_is_a_turn_that_failed() -> None:
-    error = {"type": "error", "source": "agent_loop", "message": "no", "session_id": "dr-1"}
-    ended = convert([*GOOD["droid"], *lines(error)])
-    assert (ended.status, ended.stderr.count("failed: no\n")) == (FAILED, 1)
-
-
-def test_a_second_interaction_ends_a_cut_off_run_of_copilot() -> None:
-    cut = [asked(line, "one") for line in BAD["copilot unfinished"]]
-    good = [asked(line, "two") for line in GOOD["copilot"][:-1]]
-    data = b"\n".join([*cut, *good, GOOD["copilot"][-1]])
-    assert "superseded" in convert(data).stderr
-
-
-def test_copilot_goes_on_with_a_session() -> None:
-    assert convert([*GOOD["copilot"], *GOOD["copilot"]]).status == OK
-    assert convert({"a": GOOD["copilot"], "b": GOOD["copilot"]}).status == OK
-
-
-def test_opencode_goes_on_with_a_session_in_another_file() -> None:
-    assert convert({"a": GOOD["opencode"], "b": GOOD["opencode"]}).status == OK
-
-
-def test_a_last_step_of_opencode_that_failed() -> None:
-    failed = {"type": "step_finish", "part": {"reason": "error"}}
-    assert convert(opencode(failed)).status == FAILED
-
-
-def test_an_init_behind_acts_is_another_run() -> None:
-    whole = GOOD["cursor"]
-    assert "superseded" in convert([*whole[2:4], *whole]).stderr
-    assert convert([*whole[1:2], *whole]).status == OK  # the prompt may come first
-
-
 # A session whose first events show no agent.
 SIGNLESS = lines({"type": "system", "subtype": "init", "session_id": "u1", "cwd": "/"})
 PLAIN_DROID = [line.replace(b'"reasoning_effort": "low", ', b"") for line in GOOD["droid"]]
@@ -430,12 +373,6 @@ def test_a_session_that_shows_no_agent_is_no_guess(good: str) -> None:
     assert convert([*GOOD[good], *PLAIN_DROID]).status == OK
     plain = [user(session="u1"), *lines({**DONE, "session_id": "u1"})]
     assert convert([*GOOD[good], *plain]).status == OK
-
-
-def test_a_copilot_that_died_before_its_prompt() -> None:
-    begun = lines({"type": "session.tools_updated", "data": {"model": "m"}})
-    assert convert([*GOOD["copilot"], *begun]).status == FAILED
-    assert convert([*begun, *GOOD["copilot"]]).status == OK
 
 
 # ---------------------------------------------------------------- sessions that go on after a kill
@@ -482,23 +419,6 @@ def test_a_killed_run_is_not_hidden_by_the_next_of_its_session(agent: str) -> No
 def test_what_a_good_run_may_hold_twice(agent: str) -> None:
     assert convert(AGAIN[agent]) == convert(AGAIN[agent])._replace(stderr="", status=OK)
     assert convert(convert(AGAIN[agent], "-t", "cursor").stdout).status == OK
-
-
-BOOM = {"role": "assistant", "content": [], "stopReason": "error", "errorMessage": "boom"}
-
-
-@pytest.mark.parametrize(
-    ("good", "late"),
-    [
-        pytest.param("pi", {"type": "message_end", "message": BOOM}, id="a message that failed"),
-        pytest.param("pi", {"type": "turn_start"}, id="a turn of pi's"),
-        pytest.param("codex", {"type": "turn.started"}, id="a turn of codex's"),
-        pytest.param("droid", {"type": "error", "source": "cli", "message": "no"}, id="of the cli"),
-    ],
-)
-def test_what_follows_an_end_is_another_run(good: str, late: dict[str, Any]) -> None:
-    ended = convert([*GOOD[good], *lines(late)])
-    assert (ended.status, ended.stderr.count("failed: ")) == (FAILED, 1)
 
 
 @pytest.mark.parametrize("good", GOOD)
@@ -556,27 +476,6 @@ def test_a_converted_run_without_a_session_is_not_its_neighbors() -> None:
 # ---------------------------------------------------------------- found by attack
 
 
-def test_a_prompt_of_copilot_that_follows_a_prompt_is_of_another_run() -> None:
-    cut = {"type": "user.message", "data": {"content": "do", "interactionId": "i-1"}}
-    ended = convert([*lines(cut), *GOOD["copilot"]])
-    assert (ended.status, ended.stderr.count("superseded")) == (FAILED, 1)
-
-
-def hooks(name: str) -> Lines:
-    kinds = ("hook_started", "hook_response")
-    named = {"type": "system", "hook_name": name, "session_id": "passing", "uuid": "u"}
-    return lines(*({**named, "subtype": kind} for kind in kinds))
-
-
-def test_the_hooks_of_a_resumed_session_name_another_one() -> None:
-    assert convert([*hooks("SessionStart:resume"), *GOOD["claude"]])[1:] == ("", OK)
-    assert convert([*GOOD["claude"], *hooks("SessionStart:resume")]).status == FAILED
-    assert convert([*hooks("SessionStart:startup"), *GOOD["claude"]]).status == FAILED
-    own = [line.replace(b"passing", b"cl-1") for line in hooks("SessionStart:resume")]
-    assert convert([*GOOD["claude"], *own]).status == FAILED
-    assert convert([*GOOD["claude"], *own, *GOOD["claude"]]).status == OK
-
-
 @pytest.mark.parametrize("limit", ["100", "300"])
 @pytest.mark.parametrize("good", GOOD)
 def test_a_shortened_stream_keeps_its_verdict(good: str, limit: str) -> None:
@@ -592,17 +491,6 @@ def test_a_converted_stream_behind_another_agent(first: str) -> None:
     assert convert([*GOOD[first], converted])[1:] == ("", OK)
 
 
-def test_types_that_several_agents_have() -> None:
-    named = {"tool_id": "t", "tool_name": "ls", "parameters": {}}
-    call = {"type": "tool_use", "session_id": "ge-1", **named}
-    part = {"tool": "read", "callID": "c", "state": {"status": "completed", "input": {}}}
-    other = opencode({"type": "tool_use", "part": part}, STEP, session="ses_1")
-    first, said, done = GOOD["gemini"]
-    ended = {"type": "tool_result", "tool_id": "t", "status": "success"}
-    mixed = [first, *lines(call), *other[:2], *lines(ended), *other[2:], said, done]
-    assert convert(mixed)[1:] == ("", OK)
-
-
 def test_more_sessions_without_a_last_line_than_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(agentfmt, "MAX_RUNS", 10)
     streams = [opencode(STEP, session=f"ses_{number}") for number in range(30)]
@@ -614,29 +502,6 @@ def test_more_sessions_without_a_last_line_than_are_kept(monkeypatch: pytest.Mon
 @pytest.mark.parametrize("bad", [codex(), pi(pi_message("stop")), opencode(STEP)[:3]])
 def test_another_agent_than_the_named_one(bad: Lines) -> None:
     assert convert([*GOOD["claude"], *bad], "--from", "claude").status == FAILED
-
-
-def test_a_sub_agent_in_the_background_outlives_the_result() -> None:
-    said = GOOD["claude"][1]
-    late = json.dumps({**json.loads(said), "parent_tool_use_id": "toolu_1"}).encode() + b"\n"
-    assert convert([*GOOD["claude"], late, late, *GOOD["claude"]])[1:] == ("", OK)
-    assert convert([*GOOD["claude"], late])[1:] == ("", OK)
-    assert convert([*GOOD["claude"], said, *GOOD["claude"]]).status == FAILED
-
-
-@pytest.mark.parametrize(
-    ("delivery", "status"), [("queued", OK), ("steering", OK), ("idle", FAILED)]
-)
-def test_prompts_of_copilot_while_it_is_busy(delivery: str, status: int) -> None:
-    prompt = {"type": "user.message", "data": {"content": "and", "delivery": delivery}}
-    assert convert([*copilot(prompt), *GOOD["copilot"][1:]]).status == status
-
-
-def test_lines_of_claude_that_name_no_session() -> None:
-    kinds = ("control_response", "control_cancel_request", "keep_alive")
-    controls = lines(*({"type": kind, "request_id": "r"} for kind in kinds))
-    first, *rest = GOOD["claude"]
-    assert convert([*controls, first, *controls, *rest, *controls])[1:] == ("", OK)
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, lzma.compress])
@@ -683,34 +548,6 @@ def test_a_line_of_very_many_events() -> None:
     """In linear time: the rest of the line isn't copied for each."""
     ended = convert([*GOOD["cursor"][:1], b'{"type":"x"} ' * 100_000, b"\n", *GOOD["cursor"][1:]])
     assert ended.status == OK
-
-
-def test_a_sub_agent_in_the_background_that_never_ended() -> None:
-    first, said, done = GOOD["claude"]
-    call = {"type": "tool_use", "id": "toolu_1", "name": "Task", "input": {"description": "x"}}
-    launch = {"type": "assistant", "session_id": "cl-1", "message": {"content": [call]}}
-    launched = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "launched"}
-    answer = {
-        "type": "user", "session_id": "cl-1", "message": {"content": [launched]},
-        "tool_use_result": {"isAsync": True, "status": "async_launched"},
-    }  # fmt: skip
-    note = {
-        "type": "system", "subtype": "task_notification", "tool_use_id": "toolu_1",
-        "status": "completed", "session_id": "cl-1",
-    }  # fmt: skip
-    begun = [first, *lines(launch, answer), done]
-    assert "never ended" in convert(begun).stderr
-    assert convert(convert(begun, "-t", "cursor").stdout).status == FAILED
-    assert convert([*begun, *lines(note), first, said, done])[1:] == ("", OK)
-
-
-def test_a_prompt_within_a_later_run_of_a_converted_stream() -> None:
-    first, said, done = GOOD["claude"]
-    content = {"message": {"role": "user", "content": [{"type": "text", "text": "and"}]}}
-    (prompt,) = lines({"type": "user", "session_id": "cl-1", "uuid": "u", **content})
-    native = [first, said, done, prompt, said, prompt, said, done]
-    assert convert(native)[1:] == ("", OK)
-    assert convert(convert(native, "-t", "cursor").stdout)[1:] == ("", OK)
 
 
 @pytest.mark.parametrize("agent", [name for name in GOOD if name != "cursor"])

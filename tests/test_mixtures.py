@@ -1,20 +1,32 @@
 """Whose a line is: the rule at the head of the room *sessions*, a row for each of its cases.
 
-A row is the lines of one FILE, and what became of their runs in the order in which these ended:
-agent, session and verdict, then what belongs to no run."""
+A row is the lines of one FILE, or of several, and what became of their runs in the order in which
+these ended: agent, session and verdict, then what belongs to no run."""
 
 from __future__ import annotations
 
+import json
 import operator
 import re
 from typing import Any
 
 import pytest
 from support import assistant, completed, convert, event, init, interleaved, result, started, user
-from test_joined import GOOD, UNKNOWN_SESSION, Lines, claude, gemini, lines
+from test_joined import (
+    GOOD,
+    STEP,
+    UNKNOWN_SESSION,
+    Lines,
+    claude,
+    copilot,
+    gemini,
+    lines,
+    opencode,
+)
 
 import agentfmt
 
+Stream = Lines | dict[str, Lines]  # of one FILE, or of several
 ERROR = lines({"type": "error", "message": "not logged in"})
 MARKED = lines({"type": "error", "message": "no", "converted_from": "codex"})
 NEW = lines({"type": "brand_new"})
@@ -34,7 +46,7 @@ OPEN, AGAIN = GOOD["codex"][:-1], GOOD["codex"][-1:]
 CLAUDE, CODEX = "claude cl-1 succeeded", "codex th-1 succeeded"
 CUT = "codex th-1 unfinished"
 
-TABLE: dict[str, tuple[Lines, str]] = {
+TABLE: dict[str, tuple[Stream, str]] = {
     # 1: it names a conversation whose agent is known
     "two in turns": (interleaved(GOOD["claude"], GOOD["codex"]), f"{CLAUDE}, {CODEX}"),
     "a type of Claude's in a named run of Cursor's": ([*GOOD["cursor"][:-1], event("stream_event"),
@@ -104,7 +116,112 @@ TABLE: dict[str, tuple[Lines, str]] = {
 }  # fmt: skip
 
 
-def outcome(stream: Lines, *flags: str) -> str:
+# ---------------------------------------------------------------- what follows a run, or is in it
+
+
+def of_interaction(name: str, stream: Lines) -> Lines:
+    """Lines of Copilot's that name their interaction."""
+    made = map(json.loads, stream)
+    return lines(*(one | {"data": one.get("data", {}) | {"interactionId": name}} for one in made))
+
+
+def waited(how: str) -> Lines:
+    """A run of Copilot with a second prompt, which came while it worked, or when it was idle."""
+    prompt = {"type": "user.message", "data": {"content": "and", "delivery": how}}
+    return [*copilot(prompt), *GOOD["copilot"][1:]]
+
+
+def hooks(name: str, session: str = "passing") -> Lines:
+    named = {"type": "system", "hook_name": name, "session_id": session, "uuid": "u"}
+    return lines(*({**named, "subtype": kind} for kind in ("hook_started", "hook_response")))
+
+
+def claudes(kind: str, *content: Any, **more: Any) -> Lines:
+    return lines({"type": kind, "session_id": "cl-1", "message": {"content": [*content]}, **more})
+
+
+INIT, HI, END = ([line] for line in GOOD["claude"])
+LATE = lines({**json.loads(HI[0]), "parent_tool_use_id": "toolu_1"})
+GO_ON = claudes("user", {"type": "text", "text": "and"}, uuid="u")
+TASK = {"type": "tool_use", "id": "toolu_1", "name": "Task", "input": {"description": "x"}}
+STARTED = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "launched"}
+LAUNCHED = [*INIT, *claudes("assistant", TASK),
+            *claudes("user", STARTED, tool_use_result={"isAsync": True}), *END]  # fmt: skip
+NOTED = lines({"type": "system", "subtype": "task_notification", "tool_use_id": "toolu_1",
+               "status": "completed", "session_id": "cl-1"})  # fmt: skip
+CONTROLS = ("control_response", "control_cancel_request", "keep_alive")
+CONTROL = lines(*({"type": kind, "request_id": "r"} for kind in CONTROLS))
+TOOLS = lines({"type": "session.tools_updated", "data": {"model": "m"}})
+READ = {"type": "tool_use", "part": {"tool": "read", "callID": "c",
+                                     "state": {"status": "completed", "input": {}}}}  # fmt: skip
+LISTED = lines({"type": "tool_result", "tool_id": "t", "status": "success"})
+NO = {"type": "error", "message": "no"}
+BOOM = {"role": "assistant", "content": [], "stopReason": "error", "errorMessage": "boom"}
+CURSOR, COPILOT = "cursor 5f0e4a1c succeeded", "copilot ? succeeded"
+PI, DROID_OK = "pi pi-1 succeeded", "droid dr-1 succeeded"
+BOTH = f"{CLAUDE}, {CLAUDE}"
+SUPERSEDED = "superseded by another init at stdin"
+
+TABLE |= {
+    # behind an end
+    "an error that names the run": ([*GOOD["cursor"], event("error", message="late")], CURSOR),
+    "a loop's error behind a completion": ([*GOOD["droid"],
+        *lines({**NO, "source": "agent_loop", "session_id": "dr-1"})],
+        f"{DROID_OK}, droid dr-1 no"),
+    "an error of its command line": ([*GOOD["droid"], *lines({**NO, "source": "cli"})],
+        f"{DROID_OK}, droid dr-1 no"),
+    "a message that failed": ([*GOOD["pi"], *lines({"type": "message_end", "message": BOOM})],
+        f"{PI}, pi pi-1 boom"),
+    "a turn of Pi": ([*GOOD["pi"], *lines({"type": "turn_start"})], f"{PI}, pi pi-1 unfinished"),
+    "a turn of Codex": ([*GOOD["codex"], *lines({"type": "turn.started"})], f"{CODEX}, {CUT}"),
+    "another agent's run": ([*GOOD["claude"], *OPEN], f"{CLAUDE}, {CUT}"),
+    "the sub-agent that outlives it": ([*GOOD["claude"], *LATE, *LATE], CLAUDE),
+    "and a run behind that": ([*GOOD["claude"], *LATE, *GOOD["claude"]], BOTH),
+    "words that are no sub-agent's": ([*GOOD["claude"], *HI, *GOOD["claude"]],
+        f"{CLAUDE}, claude cl-1 {SUPERSEDED}:5, {CLAUDE}"),
+    "a sub-agent that never ended": (LAUNCHED,
+        f"{CLAUDE}, claude cl-1 a sub-agent in the background never ended"),
+    "one that did": ([*LAUNCHED, *NOTED, *GOOD["claude"]], BOTH),
+    "latecomers in another FILE": ({"one": GOOD["cursor"],
+        "two": [event("connection"), event("new")]}, CURSOR),
+    # the same session again
+    "Copilot's": (GOOD["copilot"] * 2, f"{COPILOT}, {COPILOT}"),
+    "Copilot's, in another FILE": ({"a": GOOD["copilot"], "b": GOOD["copilot"]},
+        f"{COPILOT}, {COPILOT}"),
+    "OpenCode's, in another FILE": ({"a": GOOD["opencode"], "b": GOOD["opencode"]},
+        "opencode ses_1 succeeded"),
+    "an interaction that was cut off, and the next": ([*of_interaction("one", copilot()),
+        *of_interaction("two", copilot()), GOOD["copilot"][-1]],
+        f"copilot ? {SUPERSEDED}:3, {COPILOT}"),
+    "a prompt behind a prompt": ([*of_interaction("one", copilot()[:1]), *GOOD["copilot"]],
+        f"copilot ? {SUPERSEDED}:2, {COPILOT}"),
+    "a prompt that waited": (waited("queued"), COPILOT),
+    "one that steers": (waited("steering"), COPILOT),
+    "one that came when it was idle": (waited("idle"), f"copilot ? {SUPERSEDED}:3, {COPILOT}"),
+    "Copilot that died before its prompt": ([*GOOD["copilot"], *TOOLS],
+        f"{COPILOT}, copilot ? unfinished"),
+    "its tools before its prompt": ([*TOOLS, *GOOD["copilot"]], COPILOT),
+    "an init behind acts": ([*GOOD["cursor"][2:4], *GOOD["cursor"]],
+        f"cursor 5f0e4a1c {SUPERSEDED}:3, {CURSOR}"),
+    "an init behind a prompt": ([*GOOD["cursor"][1:2], *GOOD["cursor"]], CURSOR),
+    "prompts within a later run": ([*GOOD["claude"], *GO_ON, *HI, *GO_ON, *HI, *END], BOTH),
+    "hooks of a session that the run resumes": (
+        [*hooks("SessionStart:resume"), *GOOD["claude"]], CLAUDE),
+    "hooks of one that began, and no more": ([*hooks("SessionStart:startup"), *GOOD["claude"]],
+        f"{CLAUDE}, 2 events (system)"),
+    "hooks of its own before a run": ([*GOOD["claude"], *hooks("SessionStart:resume", "cl-1"),
+        *GOOD["claude"]], BOTH),
+    # within a run
+    "a last step that failed": (opencode({"type": "step_finish", "part": {"reason": "error"}}),
+        "opencode ses_2 its last step ended: error"),
+    "controls that name no session": ([*CONTROL, *INIT, *CONTROL, *HI, *END, *CONTROL], CLAUDE),
+    "types that Gemini and OpenCode have": ([*gemini()[:1], *TOOL, *opencode()[:2], *LISTED,
+        *opencode(READ, STEP)[2:], *GOOD["gemini"][1:]],
+        "gemini ge-1 succeeded, opencode ses_2 succeeded"),
+}  # fmt: skip
+
+
+def outcome(stream: Stream, *flags: str) -> str:
     ended = convert(stream, "-t", "runs", *flags)
     told = []
     for run in filter(operator.itemgetter("agent"), ended.objects):
@@ -118,7 +235,7 @@ def outcome(stream: Lines, *flags: str) -> str:
 
 
 @pytest.mark.parametrize(("stream", "expected"), TABLE.values(), ids=TABLE.keys())
-def test_whose_a_line_is(stream: Lines, expected: str) -> None:
+def test_whose_a_line_is(stream: Stream, expected: str) -> None:
     assert outcome(stream) == expected
     converted = convert(stream, "-t", "cursor").stdout.splitlines(keepends=True)
     assert convert(converted).status == convert(stream).status

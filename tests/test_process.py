@@ -28,6 +28,7 @@ from stream import stream
 from support import (
     COMMAND,
     ENVIRON,
+    HERE,
     SAME,
     TIMEOUT,
     Ended,
@@ -596,7 +597,7 @@ def test_a_fifo_is_a_file(begin: Begin, tmp_path: Any) -> None:
         (["\udcff"], "No such file or directory"),
         (["x" * 300], "File name too long"),
         ([""], "No such file or directory"),
-        ([__file__, "/nonexistent"], "agentfmt: /nonexistent: No such"),  # before anything is read
+        ([f"{HERE}/sample.ndjson", "/nonexistent"], "/nonexistent: No such"),  # before it reads
         *((["--max-wait", time], f"invalid time {time!r}: expected one such as 90, 90s, 10m, 1h30m")
           for time in ("abc", "-1", "nan", "1x")),
         *((["--tail", number], f"invalid number {number!r}: expected a number of lines")
