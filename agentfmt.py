@@ -2511,10 +2511,10 @@ OUTSIDE = "outside"  # the reason for a line without the envelope that its FILE 
 # Heads of a FILE that may become either, and of documents: the first line that isn't blank, or an
 # empty array, is `{` alone, `[` alone, or `[` followed by `{`.
 UNDECIDED, DOCUMENTS = (
-    regex(source.replace(b"EMPTY", rb"\[[ \t\r]*\][ \t\r]*").replace(b"_", rb"[ \t\r\n]*"))
+    regex(source.replace(b"EMPTY", rb"\[[ \t\r]*\]").replace(b"_", rb"[ \t\r\n]*"))
     for source in (
         rb"(?:\xef(?:\xbb(?:\xbf)?)?)?_(?:EMPTY_)*(?:[{\[][ \t\r]*)?",
-        rb"_(?:EMPTY_)*(?:[{\[][ \t\r]*\n|\[[ \t\r]*\{|EMPTY(?:[^ \t\r\n]|_\Z))",
+        rb"_(?:EMPTY_)*(?:[{\[][ \t\r]*\n|\[[ \t\r]*\{|EMPTY(?:[ \t\r]*[^ \t\r\n]|_\Z))",
     )
 )
 
