@@ -80,7 +80,6 @@ TABLES: Mapping[str, Iterable[Any]] = {
     "begin": agentfmt.IMAGES.values(),
     "flag": agentfmt.SCRIPT_FLAGS.values(),
     "source": [agentfmt.UNDECIDED.pattern, agentfmt.DOCUMENTS.pattern],
-    "blanks": [agentfmt.AROUND_SIGNS.pattern, agentfmt.BLANKS_OUTSIDE.pattern],
 } | dict.fromkeys(
     "pattern mistake fnmatch numbered escaped named whole fence reason some".split(), ()
 )
