@@ -88,22 +88,17 @@ def test_every_recording_is_expected() -> None:
 
 
 @pytest.mark.parametrize("path", FOREIGN)
-@pytest.mark.parametrize("how", VIEWS)
-def test_views_of_the_converted_stream(path: str, how: str) -> None:
+def test_views_of_the_converted_stream(path: str) -> None:
     data = content(path)
     converted = convert(data, "-t", "cursor", "--thinking").stdout
-    assert view(converted, **VIEWS[how]) == view(data, **VIEWS[how])
-
-
-@pytest.mark.parametrize("path", FOREIGN)
-def test_the_converted_stream(path: str) -> None:
-    data = content(path)
-    converted = convert(data, "-t", "cursor", "--thinking").stdout
+    for name, how in VIEWS.items():
+        assert view(converted, **how) == view(data, **how), name
     assert convert(converted, "-t", "cursor", "--thinking").stdout == converted
-    assert convert(converted, "-t", "json").stdout == convert(data, "-t", "json").stdout
+    results = convert(data, "-t", "json")
+    assert convert(converted, "-t", "json").stdout == results.stdout
     lines = [json.loads(line) for line in converted.splitlines()]
     assert all(line["type"] for line in lines)
-    answers = [row["result"] for row in convert(data, "-t", "json").objects]
+    answers = [row["result"] for row in results.objects]
     assert [line["result"] for line in lines if line.get("is_error") is False] == answers
 
 
