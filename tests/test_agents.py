@@ -826,13 +826,10 @@ def test_fail_on_a_denied_call() -> None:
     assert convert(stream(STREAMS["codex-declined"][0]), "--fail-on", "status=rejected").status == 1
 
 
-@pytest.mark.parametrize(
-    ("selector", "status"),
-    [
-        ("delete", 1), ("tool=delete,path=old/*", 1), ("tool=write,path=new/a.py", 1),
-        ("tool=delete,path=c.py", 1), ("path=/w/*", 0), ("edit", 0),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("selector", "status"), [
+    ("delete", 1), ("tool=delete,path=old/*", 1), ("tool=write,path=new/a.py", 1),
+    ("tool=delete,path=c.py", 1), ("path=/w/*", 0), ("edit", 0),
+])  # fmt: skip
 def test_fail_on_what_a_patch_does(selector: str, status: int) -> None:
     for lines in (
         [STEP, used(tool="apply_patch", input={"patchText": MOVES}), STOP],

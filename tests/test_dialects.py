@@ -484,15 +484,12 @@ def test_outcomes(name: str, answer: dict[str, Any], beside: dict[str, Any], lin
     assert convert(data, "--fail-on", "status=failed").status == status
 
 
-@pytest.mark.parametrize(
-    ("text", "start", "count", "total", "line"),
-    [
-        ("a\nb\n", 1, 3, 3, "{read} x (2 lines)"), ("a\nb", 1, 2, 2, "{read} x (2 lines)"),
-        ("a\nb\n", 1, 2, 9, "{read} x (lines 1-2 of 9)"),
-        ("a\nb\n", 7, 3, 9, "{read} x (lines 7-8 of 8)"),
-        ("\n", 1, 2, 2, "{read} x (1 line)"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "start", "count", "total", "line"), [
+    ("a\nb\n", 1, 3, 3, "{read} x (2 lines)"), ("a\nb", 1, 2, 2, "{read} x (2 lines)"),
+    ("a\nb\n", 1, 2, 9, "{read} x (lines 1-2 of 9)"),
+    ("a\nb\n", 7, 3, 9, "{read} x (lines 7-8 of 8)"),
+    ("\n", 1, 2, 2, "{read} x (1 line)"),
+])  # fmt: skip
 def test_lines_that_were_read(text: str, start: int, count: int, total: int, line: str) -> None:
     """The empty line behind the last newline is none, where the content shows it."""
     file = {"content": text, "startLine": start, "numLines": count, "totalLines": total}
@@ -648,23 +645,19 @@ def test_who_was_interrupted(members: dict[str, Any], why: str) -> None:
         assert f" failed: {why}\n" in ended.stderr
 
 
-@pytest.mark.parametrize(
-    ("told", "status"),
-    [
-        ("This command requires approval", "denied"),
-        ("This Bash command contains multiple operations. The following parts require approval: a",
-         "denied"),
-        ("Commands that change directories and write require explicit approval to be safe",
-         "denied"),
-        ("Contains shell syntax (string) that cannot be statically analyzed", "denied"),
-        ("Contains simple_expansion", "denied"),
-        ("Newline followed by # inside a quoted argument can hide arguments from path validation",
-         "denied"),
-        ("Contains 3 errors and 2 warnings", "error"),
-        ("Path does not exist: /w/b", "notfound"),
-        ("Path has no write access", "error"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("told", "status"), [
+    ("This command requires approval", "denied"),
+    ("This Bash command contains multiple operations. The following parts require approval: a",
+     "denied"),
+    ("Commands that change directories and write require explicit approval to be safe", "denied"),
+    ("Contains shell syntax (string) that cannot be statically analyzed", "denied"),
+    ("Contains simple_expansion", "denied"),
+    ("Newline followed by # inside a quoted argument can hide arguments from path validation",
+     "denied"),
+    ("Contains 3 errors and 2 warnings", "error"),
+    ("Path does not exist: /w/b", "notfound"),
+    ("Path has no write access", "error"),
+])  # fmt: skip
 def test_how_a_call_failed(told: str, status: str) -> None:
     answer = message("user", returned(told, error=True))
     (row,) = convert(

@@ -240,13 +240,10 @@ def test_an_expression_is_linear_in_what_it_looks_at(one: Expression) -> None:
     try_out(one)
 
 
-@pytest.mark.parametrize(
-    "pattern",
-    [
-        r"(?:a|aa)+x", r"(?:- |-| )*\[", r"\s*\s*x", r"\s*,", r'"(?:[^"\\]|\\.)*"', r"(\w+)\s*=",
-        r"a(.*?)\s*\Z", r"<b>(.*?)</b>", r"(?:x+y?)*z",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("pattern", [
+    r"(?:a|aa)+x", r"(?:- |-| )*\[", r"\s*\s*x", r"\s*,", r'"(?:[^"\\]|\\.)*"', r"(\w+)\s*=",
+    r"a(.*?)\s*\Z", r"<b>(.*?)</b>", r"(?:x+y?)*z",
+])  # fmt: skip
 def test_an_expression_that_is_not_linear_is_noticed(pattern: str) -> None:
     with pytest.raises(Hung):
         try_out(Expression("", pattern))

@@ -110,18 +110,14 @@ def test_a_command(name: str, shell: dict[str, str]) -> None:
         assert time.monotonic() - begun < 30  # of what sleeps for twice as long
 
 
-@pytest.mark.parametrize(
-    ("arguments", "status", "said"),
-    [
-        (("--run", "no-such-command"), 127, "--run no-such-command: no such command"),
-        (("--run", "/"), 126, "--run /: Permission denied"),
-        (("--run",), 2, "--run needs a command"),
-        (("x.ndjson", "--run", "cat"), 2, "FILE x.ndjson can't be read as well"),
-        (("--only", "run=-1", "--run", "cat"), 2, "run=-N needs FILEs"),
-        (("--max-idle", "0", "--run", "cat"), 2,
-            "--max-idle: invalid time '0': nothing can take no"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("arguments", "status", "said"), [
+    (("--run", "no-such-command"), 127, "--run no-such-command: no such command"),
+    (("--run", "/"), 126, "--run /: Permission denied"),
+    (("--run",), 2, "--run needs a command"),
+    (("x.ndjson", "--run", "cat"), 2, "FILE x.ndjson can't be read as well"),
+    (("--only", "run=-1", "--run", "cat"), 2, "run=-N needs FILEs"),
+    (("--max-idle", "0", "--run", "cat"), 2, "--max-idle: invalid time '0': nothing can take no"),
+])  # fmt: skip
 def test_a_command_that_is_not_started(arguments: tuple[str, ...], status: int, said: str) -> None:
     ended = run(*arguments)
     assert (ended.status, said in ended.stderr) == (status, True), ended.stderr

@@ -263,18 +263,15 @@ def test_a_summary_beside_it_counts_the_same() -> None:
     assert damaged.stdout.count(b"1 damaged line") == damaged.stderr.count("1 damaged line") == 1
 
 
-@pytest.mark.parametrize(
-    ("printed", "shown"),
-    [
-        pytest.param("a\nb\n", ["a", "b"], id="all"),
-        pytest.param("".join(f"{n}\n" for n in range(30)),
-            ["... (20 more lines)", *map(str, range(20, 30))], id="end"),
-        pytest.param("a```b", ["a```b"], id="fence"),
-        pytest.param("::error::x\n##[group]", [r"\x3a:error::x", r"\x23#[group]"], id="commands"),
-        pytest.param("\x1b[31mred\tx\x1b[0m\r\n\x08", ["red x", r"\x08"], id="controls"),
-        pytest.param("1%\r50%\r100%\rdone\n", ["done"], id="progress"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("printed", "shown"), [
+    pytest.param("a\nb\n", ["a", "b"], id="all"),
+    pytest.param("".join(f"{n}\n" for n in range(30)),
+        ["... (20 more lines)", *map(str, range(20, 30))], id="end"),
+    pytest.param("a```b", ["a```b"], id="fence"),
+    pytest.param("::error::x\n##[group]", [r"\x3a:error::x", r"\x23#[group]"], id="commands"),
+    pytest.param("\x1b[31mred\tx\x1b[0m\r\n\x08", ["red x", r"\x08"], id="controls"),
+    pytest.param("1%\r50%\r100%\rdone\n", ["done"], id="progress"),
+])  # fmt: skip
 def test_the_end_of_what_a_failed_command_printed(printed: str, shown: list[str]) -> None:
     (code,) = read(report(run_of(shell(code=1, printed=printed)))).code
     assert code.splitlines() == shown
@@ -287,17 +284,13 @@ def test_the_beginning_of_a_diff() -> None:
     assert code.splitlines()[-2:] == ["+98", "... (51 more lines)"]
 
 
-@pytest.mark.parametrize(
-    ("given", "diff"),
-    [
-        pytest.param({"old_string": "a\nb", "new_string": "c"}, "-a\n-b\n+c", id="strings"),
-        pytest.param({"old_str": "a", "new_str": ""}, "-a", id="deleted"),
-        pytest.param(
-            {"edits": [{"oldText": "a", "newText": "b"}, {"oldText": "c", "newText": "d"}]},
-            "-a\n+b\n-c\n+d", id="edits"),
-        pytest.param({"patch": "@@\n-x\n+y"}, "@@\n-x\n+y", id="patch"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("given", "diff"), [
+    pytest.param({"old_string": "a\nb", "new_string": "c"}, "-a\n-b\n+c", id="strings"),
+    pytest.param({"old_str": "a", "new_str": ""}, "-a", id="deleted"),
+    pytest.param({"edits": [{"oldText": "a", "newText": "b"}, {"oldText": "c", "newText": "d"}]},
+        "-a\n+b\n-c\n+d", id="edits"),
+    pytest.param({"patch": "@@\n-x\n+y"}, "@@\n-x\n+y", id="patch"),
+])  # fmt: skip
 def test_a_diff_of_what_an_edit_was_asked_for(given: dict[str, Any], diff: str) -> None:
     call = completed(key="editToolCall", args={"path": "a", **given}, result={"success": {}})
     assert read(report(run_of(call))).code == [f"{diff}\n"]

@@ -265,13 +265,10 @@ full = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full"
 
 
 @full
-@pytest.mark.parametrize(
-    ("args", "data"),
-    [
-        ([], whole_run()), (["-t", "json"], whole_run()), (SAME, whole_run()), (["--help"], b""),
-        (["--version"], b""), (SAME, CUT[1]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("args", "data"), [
+    ([], whole_run()), (["-t", "json"], whole_run()), (SAME, whole_run()), (["--help"], b""),
+    (["--version"], b""), (SAME, CUT[1]),
+])  # fmt: skip
 def test_a_full_disk(args: list[str], data: bytes) -> None:
     with open("/dev/full", "wb") as disk:
         ended = run(*args, data=data, stdout=disk)
@@ -568,42 +565,39 @@ def test_a_fifo_is_a_file(begin: Begin, tmp_path: Any) -> None:
 # ---------------------------------------------------------------- command line and FILEs
 
 
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        (["--nonsense"], "no such option '--nonsense'"),
-        (["-t", "xml"], "--to: 'xml' is not one of"),
-        (["-t"], "requires an argument"),
-        (["-f", "nobody"], "--from: 'nobody' is not one of"),
-        (["--max-line", "0"], "invalid size '0': expected bytes"),
-        (["--max-line", "-1"], "invalid size '-1': expected bytes"),
-        (["--max-line", "5T"], "invalid size '5T': expected bytes"),
-        (["--max-line", "9" * 5000], "invalid size"),
-        (["--max-line", ""], "invalid size '': expected bytes"),
-        (["--output-format", "json"], "no option --output-format: use --to, which is one of text,"),
-        (["--format", "json"], "no option --format: use --to"),
-        (["-o", "json"], "no option -o: use --to"),
-        (["--json"], "no option --json: use --to json"),
-        (["-r", "secret"], "--redact: unknown class 'secret'; expected one of secrets, paths,"),
-        (["--pattern", "x"], "--pattern: invalid pattern 'x': expected NAME=REGEX, such as"),
-        (["-q", "--actions", "stderr"], "--quiet and --actions stderr contradict each other"),
-        (["--rejects", "/nonexistent/x"], "--rejects /nonexistent/x: No such file or directory"),
-        (["--rejects", "/"], "--rejects /: Is a directory"),
-        (["--tee", "-"], "--tee -: write ./- for a file of that name"),
-        (["Nonexistent"], "agentfmt: Nonexistent: No such file or directory"),
-        (["/nonexistent"], "/nonexistent: No such file or directory"),
-        (["-", "/nonexistent"], "/nonexistent: No such file or directory"),
-        (["\x1b[31m\n"], "\\x1b[31m\\n: No such file or directory"),
-        (["\udcff"], "No such file or directory"),
-        (["x" * 300], "File name too long"),
-        ([""], "No such file or directory"),
-        ([f"{HERE}/sample.ndjson", "/nonexistent"], "/nonexistent: No such"),  # before it reads
-        *((["--max-wait", time], f"invalid time {time!r}: expected one such as 90, 90s, 10m, 1h30m")
-          for time in ("abc", "-1", "nan", "1x")),
-        *((["--tail", number], f"invalid number {number!r}: expected a number of lines")
-          for number in ("abc", "-1", "1.5", "")),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("args", "message"), [
+    (["--nonsense"], "no such option '--nonsense'"),
+    (["-t", "xml"], "--to: 'xml' is not one of"),
+    (["-t"], "requires an argument"),
+    (["-f", "nobody"], "--from: 'nobody' is not one of"),
+    (["--max-line", "0"], "invalid size '0': expected bytes"),
+    (["--max-line", "-1"], "invalid size '-1': expected bytes"),
+    (["--max-line", "5T"], "invalid size '5T': expected bytes"),
+    (["--max-line", "9" * 5000], "invalid size"),
+    (["--max-line", ""], "invalid size '': expected bytes"),
+    (["--output-format", "json"], "no option --output-format: use --to, which is one of text,"),
+    (["--format", "json"], "no option --format: use --to"),
+    (["-o", "json"], "no option -o: use --to"),
+    (["--json"], "no option --json: use --to json"),
+    (["-r", "secret"], "--redact: unknown class 'secret'; expected one of secrets, paths,"),
+    (["--pattern", "x"], "--pattern: invalid pattern 'x': expected NAME=REGEX, such as"),
+    (["-q", "--actions", "stderr"], "--quiet and --actions stderr contradict each other"),
+    (["--rejects", "/nonexistent/x"], "--rejects /nonexistent/x: No such file or directory"),
+    (["--rejects", "/"], "--rejects /: Is a directory"),
+    (["--tee", "-"], "--tee -: write ./- for a file of that name"),
+    (["Nonexistent"], "agentfmt: Nonexistent: No such file or directory"),
+    (["/nonexistent"], "/nonexistent: No such file or directory"),
+    (["-", "/nonexistent"], "/nonexistent: No such file or directory"),
+    (["\x1b[31m\n"], "\\x1b[31m\\n: No such file or directory"),
+    (["\udcff"], "No such file or directory"),
+    (["x" * 300], "File name too long"),
+    ([""], "No such file or directory"),
+    ([f"{HERE}/sample.ndjson", "/nonexistent"], "/nonexistent: No such"),  # before it reads
+    *((["--max-wait", time], f"invalid time {time!r}: expected one such as 90, 90s, 10m, 1h30m")
+      for time in ("abc", "-1", "nan", "1x")),
+    *((["--tail", number], f"invalid number {number!r}: expected a number of lines")
+      for number in ("abc", "-1", "1.5", "")),
+])  # fmt: skip
 def test_usage(args: list[str], message: str) -> None:
     ended = run(*args, data=whole_run())
     assert (ended.stdout, ended.status) == (b"", USAGE)

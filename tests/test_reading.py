@@ -155,14 +155,11 @@ def test_damage_costs_only_itself(line: bytes, reason: str) -> None:
     assert ended.stderr.strip().isprintable()
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        b"42", b"null", b'"text"', b"[]", b"[INFO] x", b"[1,2]", b"\xff\xfe binary \0\x1b[2J",
-        b"}", b"a { b", b"a {} b", b"a {}", b"npm WARN {\"type\":\"x\"} trailing", BOM, b"\x0b",
-        b'\x0b{"type":"x"} y', b"\xc2\xa0", b"x\0",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("line", [
+    b"42", b"null", b'"text"', b"[]", b"[INFO] x", b"[1,2]", b"\xff\xfe binary \0\x1b[2J",
+    b"}", b"a { b", b"a {} b", b"a {}", b"npm WARN {\"type\":\"x\"} trailing", BOM, b"\x0b",
+    b'\x0b{"type":"x"} y', b"\xc2\xa0", b"x\0",
+])  # fmt: skip
 def test_prose_is_echoed_and_harmless(line: bytes) -> None:
     ended = among(line)
     assert (ended.stdout, ended.status) == (b'{"type":"a"}\n' + END, 0)
@@ -187,24 +184,20 @@ def test_blank_lines_are_ignored(blank: bytes) -> None:
     assert ended == Ended(b'{"type":"a"}\n' + END, "", 0)
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        pytest.param(whole_run().replace(b"\n", b"\r\n"), id="CRLF"),
-        pytest.param(BOM + whole_run(), id="BOM"),
-        pytest.param(BOM + b"\r\n\r\n" + whole_run(), id="BOM and blank lines"),
-        pytest.param(b"\n" * 30_000 + whole_run(), id="blank lines"),
-        pytest.param(whole_run().replace(b"\n", b"\n\n \t\n"), id="blank lines between"),
-        pytest.param(whole_run().replace(b"\n", b"  \n\t "), id="blanks around"),
-        pytest.param(whole_run().removesuffix(b"\n"), id="no last newline"),
-        pytest.param(b"a | " + whole_run().replace(b"\n", b"\na | ")[:-4], id="prefixes"),
-        pytest.param(b"\0" * 100_000 + whole_run(), id="NULs of a file that was truncated"),
-        pytest.param(whole_run().replace(b"\n", b"\n\0\0\0"), id="NULs between"),
-        pytest.param(
-            b"".join(LOKI + line for line in whole_run().splitlines(True)), id="labels of Loki",
-        ),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("data", [
+    pytest.param(whole_run().replace(b"\n", b"\r\n"), id="CRLF"),
+    pytest.param(BOM + whole_run(), id="BOM"),
+    pytest.param(BOM + b"\r\n\r\n" + whole_run(), id="BOM and blank lines"),
+    pytest.param(b"\n" * 30_000 + whole_run(), id="blank lines"),
+    pytest.param(whole_run().replace(b"\n", b"\n\n \t\n"), id="blank lines between"),
+    pytest.param(whole_run().replace(b"\n", b"  \n\t "), id="blanks around"),
+    pytest.param(whole_run().removesuffix(b"\n"), id="no last newline"),
+    pytest.param(b"a | " + whole_run().replace(b"\n", b"\na | ")[:-4], id="prefixes"),
+    pytest.param(b"\0" * 100_000 + whole_run(), id="NULs of a file that was truncated"),
+    pytest.param(whole_run().replace(b"\n", b"\n\0\0\0"), id="NULs between"),
+    pytest.param(b"".join(LOKI + line for line in whole_run().splitlines(True)),
+        id="labels of Loki"),
+])  # fmt: skip
 def test_what_may_surround_an_object(data: bytes) -> None:
     assert convert(data, *SAME) == Ended(whole_run(), "", 0)
     for sizes in ([1] * 6000, [2] * 3000, [3] * 2000, [50_000]):
@@ -570,19 +563,16 @@ def test_binary_data_is_named_in_one_line(data: bytes, what: str, size: int) -> 
     assert ended.status == 1
 
 
-@pytest.mark.parametrize(
-    ("data", "what"),
-    [
-        (b'<?xml version="1.0"?>\n<testsuites name="t">\n', "a report of tests in JUnit's XML"),
-        (b'<testsuite name="t">\n', "a report of tests in JUnit's XML"),
-        (b'<?xml version="1.0"?>\n<svg>\n', "XML"),
-        (b'{"Time":"2026-01-01T00:00:00Z","Action":"run","Package":"p"}\n' * 20,
-         "what go test -json writes"),
-        (b'{\n "cells": [\n  {\n   "cell_type": "code"\n  }\n ],\n "nbformat": 4\n}\n',
-         "a Jupyter notebook"),
-        (b"id,name,cost\n1,a,2\n", "a table with commas (CSV)"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("data", "what"), [
+    (b'<?xml version="1.0"?>\n<testsuites name="t">\n', "a report of tests in JUnit's XML"),
+    (b'<testsuite name="t">\n', "a report of tests in JUnit's XML"),
+    (b'<?xml version="1.0"?>\n<svg>\n', "XML"),
+    (b'{"Time":"2026-01-01T00:00:00Z","Action":"run","Package":"p"}\n' * 20,
+     "what go test -json writes"),
+    (b'{\n "cells": [\n  {\n   "cell_type": "code"\n  }\n ],\n "nbformat": 4\n}\n',
+     "a Jupyter notebook"),
+    (b"id,name,cost\n1,a,2\n", "a table with commas (CSV)"),
+])  # fmt: skip
 def test_a_file_of_another_tool_is_named(data: bytes, what: str) -> None:
     ended = convert(data)
     assert ended.status == 1
@@ -599,17 +589,14 @@ def test_lines_before_the_first_event_are_no_reason_for_a_hint() -> None:
 TRACE = "Error: boom\n    at run (/srv/app.js:12:11)\n    at node:internal/main:36:49"
 
 
-@pytest.mark.parametrize(
-    ("reason", "shown"),
-    [
-        ("Error: T: [resource_exhausted] Error", "resource_exhausted"),
-        ("T: [unavailable] upstream is gone", "[unavailable] upstream is gone"),
-        (TRACE, "Error: boom"), (f"/srv/app.js:12\n  throw e\n  ^\n\n{TRACE}", "Error: boom"),
-        ('Traceback (most recent call last):\n  File "a", line 1, in f\n    f()\nOSError: full',
-         "OSError: full"),
-        ("a" * 300 + "the end", f"{'a' * 97} ... {'a' * 90}the end"), ("b" * 200, "b" * 200),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("reason", "shown"), [
+    ("Error: T: [resource_exhausted] Error", "resource_exhausted"),
+    ("T: [unavailable] upstream is gone", "[unavailable] upstream is gone"),
+    (TRACE, "Error: boom"), (f"/srv/app.js:12\n  throw e\n  ^\n\n{TRACE}", "Error: boom"),
+    ('Traceback (most recent call last):\n  File "a", line 1, in f\n    f()\nOSError: full',
+     "OSError: full"),
+    ("a" * 300 + "the end", f"{'a' * 97} ... {'a' * 90}the end"), ("b" * 200, "b" * 200),
+])  # fmt: skip
 def test_reasons_are_shown_as_a_person_would(reason: str, shown: str) -> None:
     """Of a stack trace the message; of what is too long, the middle goes."""
     ended = convert(result(is_error=True, result=reason))
@@ -741,24 +728,21 @@ def test_nothing_crashes(to: str, data: bytes) -> None:
         assert convert(start + data, "-t", to).status in (0, 1, 3)
 
 
-@pytest.mark.parametrize(
-    ("pack", "said"),
-    [
-        pytest.param(gzip.compress, "gzip data: zcat FILE | agentfmt", id="gzip"),
-        pytest.param(bz2.compress, "bzip2 data: bzcat FILE | agentfmt", id="bzip2"),
-        pytest.param(lzma.compress, "xz data: xzcat FILE | agentfmt", id="xz"),
-        pytest.param(lambda data: b"\x28\xb5\x2f\xfd" + data, "zstd data: zstdcat FILE | agentfmt",
-            id="zstd"),
-        pytest.param(lambda data: b"PK\x03\x04" + data, "a zip archive: unzip -p FILE | agentfmt",
-            id="zip"),
-        pytest.param(lambda data: data.decode().encode("utf-16"),
-            "UTF-16: iconv -f UTF-16 -t UTF-8 FILE | agentfmt", id="UTF-16"),
-        pytest.param(lambda data: data.decode().encode("utf-16-be"),
-            "UTF-16: iconv -f UTF-16BE -t UTF-8 FILE | agentfmt", id="UTF-16 without a mark"),
-        pytest.param(lambda data: b"<HTML>" + data, "an HTML page: download the log as text",
-            id="HTML"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("pack", "said"), [
+    pytest.param(gzip.compress, "gzip data: zcat FILE | agentfmt", id="gzip"),
+    pytest.param(bz2.compress, "bzip2 data: bzcat FILE | agentfmt", id="bzip2"),
+    pytest.param(lzma.compress, "xz data: xzcat FILE | agentfmt", id="xz"),
+    pytest.param(lambda data: b"\x28\xb5\x2f\xfd" + data, "zstd data: zstdcat FILE | agentfmt",
+        id="zstd"),
+    pytest.param(lambda data: b"PK\x03\x04" + data, "a zip archive: unzip -p FILE | agentfmt",
+        id="zip"),
+    pytest.param(lambda data: data.decode().encode("utf-16"),
+        "UTF-16: iconv -f UTF-16 -t UTF-8 FILE | agentfmt", id="UTF-16"),
+    pytest.param(lambda data: data.decode().encode("utf-16-be"),
+        "UTF-16: iconv -f UTF-16BE -t UTF-8 FILE | agentfmt", id="UTF-16 without a mark"),
+    pytest.param(lambda data: b"<HTML>" + data, "an HTML page: download the log as text",
+        id="HTML"),
+])  # fmt: skip
 def test_what_is_no_stream_is_named_for_what_it_is(pack: Pack, said: str) -> None:
     data = pack(whole_run())
     wanted = Ended(b"", f"agentfmt: stdin: this is {said}\n", 1)

@@ -431,15 +431,12 @@ def test_redacting_then_rendering(path: str) -> None:
             assert direct.status == filtered.status, what
 
 
-@pytest.mark.parametrize(
-    ("given", "hidden"),
-    [
-        ({"command": "cat token.txt"}, True), ({"command": "cd x && cat /run/secrets/db"}, True),
-        ({"path": "/home/ann/.vault-token"}, True), ({"path": "config/master.key"}, True),
-        ({"command": "cat token.py"}, False), ({"command": "wc -c token.txt"}, False),
-        ({"path": "src/tokens/read.py"}, False),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("given", "hidden"), [
+    ({"command": "cat token.txt"}, True), ({"command": "cd x && cat /run/secrets/db"}, True),
+    ({"path": "/home/ann/.vault-token"}, True), ({"path": "config/master.key"}, True),
+    ({"command": "cat token.py"}, False), ({"command": "wc -c token.txt"}, False),
+    ({"path": "src/tokens/read.py"}, False),
+])  # fmt: skip
 def test_a_file_that_is_one_secret(given: dict[str, str], hidden: bool) -> None:
     """It is known by its path; what is no single word, or says nothing, stays."""
     for value, hides in (("qW8zzP12kkx9\n", hidden), ("No such file\n", False), ("12\n", False)):
@@ -452,44 +449,38 @@ def test_a_file_that_is_one_secret(given: dict[str, str], hidden: bool) -> None:
 # ---------------------------------------------------------------- paths
 
 
-@pytest.mark.parametrize(
-    ("text", "short"),
-    [
-        ("/home/ann/x", "~/x"), ("/Users/ann", "~"), ("/root/.ssh/id", "~/.ssh/id"),
-        (r"C:\Users\ann\x", r"~\x"), ("see /srv/app/src, ok", "see ./src, ok"), ("/srv/app", "."),
-        ("/srv/application", "/srv/application"), ("x/home/ann/y", "x/home/ann/y"),
-        ("/srv/app-2/x", "/srv/app-2/x"), ("/rooted", "/rooted"), ("/homes/ann", "/homes/ann"),
-        ("file:///home/ann/x", "file://~/x"), ("/data/me/x", "~/x"), ("/data/me2", "/data/me2"),
-        ("'/home/ann'", "'~'"), ("/home/ann.", "~."), ("a:/home/ann:/home/bob/x", "a:~:~/x"),
-        ("~/.claude/projects/-Users-ann-dev-x/1.jsonl", "~/.claude/projects/~-dev-x/1.jsonl"),
-        ("/Users/ann/.claude/projects/-Users-ann-dev", "~/.claude/projects/~-dev"),
-        ("~/.claude/projects/-private-tmp-claude-501--home-ann-dev-x",
-         "~/.claude/projects/-private-tmp-claude-501-~-dev-x"),
-        ("~/.cursor/projects/home-ann-dev", "~/.cursor/projects/~-dev"),
-        ("~/.pi/agent/sessions/--home-ann-dev--/a", "~/.pi/agent/sessions/-~-dev--/a"),
-        (r"~\.claude\projects\C--Users-ann-dev", r"~\.claude\projects\C-~-dev"),
-        ("x\n-Users-ann-dev-x\n-data-me\n-data-men", "x\n~-dev-x\n~\n-data-men"),
-        ("/config/projects/-data-me-app", "/config/projects/~-app"),
-        ("~/projects/my-home-page-app", "~/projects/my-home-page-app"),
-        ("a/home-page-app", "a/home-page-app"), ("var(--home-page-color)/", "var(--home-page-color)/"),
-        ("/All-Users-Guide-1", "/All-Users-Guide-1"), ("-root-x/-root", "-root-x/-root"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "short"), [
+    ("/home/ann/x", "~/x"), ("/Users/ann", "~"), ("/root/.ssh/id", "~/.ssh/id"),
+    (r"C:\Users\ann\x", r"~\x"), ("see /srv/app/src, ok", "see ./src, ok"), ("/srv/app", "."),
+    ("/srv/application", "/srv/application"), ("x/home/ann/y", "x/home/ann/y"),
+    ("/srv/app-2/x", "/srv/app-2/x"), ("/rooted", "/rooted"), ("/homes/ann", "/homes/ann"),
+    ("file:///home/ann/x", "file://~/x"), ("/data/me/x", "~/x"), ("/data/me2", "/data/me2"),
+    ("'/home/ann'", "'~'"), ("/home/ann.", "~."), ("a:/home/ann:/home/bob/x", "a:~:~/x"),
+    ("~/.claude/projects/-Users-ann-dev-x/1.jsonl", "~/.claude/projects/~-dev-x/1.jsonl"),
+    ("/Users/ann/.claude/projects/-Users-ann-dev", "~/.claude/projects/~-dev"),
+    ("~/.claude/projects/-private-tmp-claude-501--home-ann-dev-x",
+     "~/.claude/projects/-private-tmp-claude-501-~-dev-x"),
+    ("~/.cursor/projects/home-ann-dev", "~/.cursor/projects/~-dev"),
+    ("~/.pi/agent/sessions/--home-ann-dev--/a", "~/.pi/agent/sessions/-~-dev--/a"),
+    (r"~\.claude\projects\C--Users-ann-dev", r"~\.claude\projects\C-~-dev"),
+    ("x\n-Users-ann-dev-x\n-data-me\n-data-men", "x\n~-dev-x\n~\n-data-men"),
+    ("/config/projects/-data-me-app", "/config/projects/~-app"),
+    ("~/projects/my-home-page-app", "~/projects/my-home-page-app"),
+    ("a/home-page-app", "a/home-page-app"), ("var(--home-page-color)/", "var(--home-page-color)/"),
+    ("/All-Users-Guide-1", "/All-Users-Guide-1"), ("-root-x/-root", "-root-x/-root"),
+])  # fmt: skip
 def test_paths(text: str, short: str) -> None:
     first = event("system", subtype="init", cwd="/srv/app")
     left = redact(first + event("user", x=text), *SAME, "-r", "paths", homes=("/data/me",)).stdout
     assert json.loads(left.splitlines()[1])["x"] == short
 
 
-@pytest.mark.parametrize(
-    ("text", "short"),
-    [
-        ("alice@host:~$", "~@host:~$"), ("x-home-alice-project", "x-home-~-project"),
-        ("owned by alice.", "owned by ~."), ("malice alice2 alice_k", "malice alice2 alice_k"),
-        ("/home/bobby/x bobby", "~/x ~"), ("/home/runner/x runner", "~/x runner"),
-        ("/home/al/x al", "~/x al"), ("/Users/user/x user", "~/x user"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "short"), [
+    ("alice@host:~$", "~@host:~$"), ("x-home-alice-project", "x-home-~-project"),
+    ("owned by alice.", "owned by ~."), ("malice alice2 alice_k", "malice alice2 alice_k"),
+    ("/home/bobby/x bobby", "~/x ~"), ("/home/runner/x runner", "~/x runner"),
+    ("/home/al/x al", "~/x al"), ("/Users/user/x user", "~/x user"),
+])  # fmt: skip
 def test_the_name_of_a_user_whose_home_was_shown(text: str, short: str) -> None:
     data = event("system", subtype="init", cwd="/home/alice/p") + event("user", x=text)
     left = redact(data, *SAME, "-r", "paths").stdout
@@ -1219,15 +1210,12 @@ def test_prose_hides_no_paths_unless_asked() -> None:
     assert "npm: ~/x\n" in redact(data, "-r", "secrets,paths").stderr
 
 
-@pytest.mark.parametrize(
-    ("flags", "count"),
-    [
-        (("-t", "stream-json"), 4), (("-t", "stream-json", "--only", "result"), 0),
-        (("-t", "cursor", "--drop", "shell"), 2), (("-t", "text"), 0), (("-t", "text", "-d"), 1),
-        (("-t", "text", "-m", "all"), 1), (("-t", "json", "--actions", "stderr", "-d"), 1),
-        (("-t", "calls"), 1), (("-t", "markdown", "-m", "none"), 1), (("-t", "markdown"), 3),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("flags", "count"), [
+    (("-t", "stream-json"), 4), (("-t", "stream-json", "--only", "result"), 0),
+    (("-t", "cursor", "--drop", "shell"), 2), (("-t", "text"), 0), (("-t", "text", "-d"), 1),
+    (("-t", "text", "-m", "all"), 1), (("-t", "json", "--actions", "stderr", "-d"), 1),
+    (("-t", "calls"), 1), (("-t", "markdown", "-m", "none"), 1), (("-t", "markdown"), 3),
+])  # fmt: skip
 def test_the_redactions_are_those_in_printed_lines(flags: tuple[str, ...], count: int) -> None:
     """A marker that stood in the input is none of them, if all others were printed."""
     given, outcome = {"command": f"curl {TOKEN}"}, {"success": {"stdout": TOKEN, "exitCode": 0}}

@@ -236,17 +236,14 @@ def test_identifiers_are_left(template: str) -> None:
         assert "token]" not in hide(text)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "_ZNSt12__shared_ptrINSt10filesystem28recursive_directory_iterator10_Dir_stackE",
-        "state_makeFirstThrowablePathInTryOrCatchBlock2",
-        "test_getElementsByClassNameInUtf8Documents",
-        "vscode-editor-snippetTabstopHighlightBackground", "key_AbstractSingletonProxyFactoryBean2",
-        "MAX_ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", "api_internationalizationconfiguration1",
-        "getByTestId-primaryNavigationButtonContainerWrapper", "token_" + "1234567890" * 4,
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("text", [
+    "_ZNSt12__shared_ptrINSt10filesystem28recursive_directory_iterator10_Dir_stackE",
+    "state_makeFirstThrowablePathInTryOrCatchBlock2",
+    "test_getElementsByClassNameInUtf8Documents",
+    "vscode-editor-snippetTabstopHighlightBackground", "key_AbstractSingletonProxyFactoryBean2",
+    "MAX_ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", "api_internationalizationconfiguration1",
+    "getByTestId-primaryNavigationButtonContainerWrapper", "token_" + "1234567890" * 4,
+])  # fmt: skip
 def test_long_names_are_left(text: str) -> None:
     assert hide(f"see {text} there") == f"see {text} there"
 
@@ -559,13 +556,10 @@ READ_AS: dict[str, Callable[[str], str]] = {
 
 
 @pytest.mark.parametrize("reading", READ_AS)
-@pytest.mark.parametrize(
-    "template",
-    [
-        "API_TOKEN=«<24 alnum>»", 'x: {"password": "«<12 alnum>»"}', "api_key:\n  «<24 alnum>»\n",
-        "- name: API_TOKEN\n  value: «<24 alnum>»",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("template", [
+    "API_TOKEN=«<24 alnum>»", 'x: {"password": "«<12 alnum>»"}', "api_key:\n  «<24 alnum>»\n",
+    "- name: API_TOKEN\n  value: «<24 alnum>»",
+])  # fmt: skip
 def test_a_text_is_read_as_a_person_would(reading: str, template: str) -> None:
     for seed in SEEDS:
         planted = made(template, seed)
@@ -862,17 +856,13 @@ def test_pattern_that_RE2_refuses(pattern: str) -> None:  # noqa: N802
         Scanner({}, {"p": pattern})
 
 
-@pytest.mark.parametrize(
-    ("pattern", "hidden"),
-    [
-        pytest.param(r"user:\w{4}", "see https://[REDACTED:p]@host/x now", id="begins before"),
-        pytest.param(r"Lm2v@host", "see https://user:[REDACTED:url-password]/x now",
-                     id="ends behind"),
-        pytest.param(r"3cr3t", "see https://user:[REDACTED:url-password]@host/x now", id="within"),
-        pytest.param(r"[A-Z].{9,}\]@\S+", "see https://user:[REDACTED:url-password]@host/x now",
-                     id="of the marker"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("pattern", "hidden"), [
+    pytest.param(r"user:\w{4}", "see https://[REDACTED:p]@host/x now", id="begins before"),
+    pytest.param(r"Lm2v@host", "see https://user:[REDACTED:url-password]/x now", id="ends behind"),
+    pytest.param(r"3cr3t", "see https://user:[REDACTED:url-password]@host/x now", id="within"),
+    pytest.param(r"[A-Z].{9,}\]@\S+", "see https://user:[REDACTED:url-password]@host/x now",
+                 id="of the marker"),
+])  # fmt: skip
 def test_a_pattern_and_a_rule_hide_what_they_touch_and_no_more(pattern: str, hidden: str) -> None:
     scanner = Scanner({}, {"p": pattern})
     text = scanner.conceal("see https://user:s3cr3tQx9Lm2v@host/x now")

@@ -343,14 +343,11 @@ def test_an_error_event_alone_says_why() -> None:
     assert "Not logged in" in ended.stderr
 
 
-@pytest.mark.parametrize(
-    "files",
-    [
-        pytest.param({"one": [b"harmless\n", whole_run("A")], "two": [b"x\n"], "three": [init()]},
-                     id="another FILE"),
-        pytest.param({"one": [init(), b"harmless\n", init()]}, id="a superseded run"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("files", [
+    pytest.param({"one": [b"harmless\n", whole_run("A")], "two": [b"x\n"], "three": [init()]},
+                 id="another FILE"),
+    pytest.param({"one": [init(), b"harmless\n", init()]}, id="a superseded run"),
+])  # fmt: skip
 def test_prose_is_the_reason_of_one_run(files: dict[str, list[bytes]]) -> None:
     assert convert(files).stderr.endswith(ENDED_SO.format("1 event") + "\n")
 

@@ -40,40 +40,37 @@ def aggregated(*lines: bytes) -> str:
     return text
 
 
-@pytest.mark.parametrize(
-    ("lines", "text"),
-    [
-        pytest.param([], "", id="nothing"),
-        pytest.param([assistant("a"), assistant("b")], "ab", id="plain, or deltas of 2025"),
-        pytest.param([assistant("a"), CALL, assistant("b")], "ab", id="plain segments"),
-        pytest.param([assistant("a"), assistant("a")], "aa", id="plain and equal"),
-        pytest.param([assistant("a"), assistant("ab")], "aab", id="plain, a prefix of the next"),
-        pytest.param([delta("a"), delta("b")], "ab", id="deltas without a replay"),
-        pytest.param([delta("a"), delta("b"), assistant("ab")], "ab", id="replay at the end"),
-        pytest.param([delta("a"), delta("b"), replay("ab"), CALL], "ab", id="replay before a call"),
-        pytest.param([delta("a"), delta("b"), delta("ab"), QUERY], "ab", id="before a question"),
-        pytest.param([delta("a"), delta("b"), delta("ab"), CALL], "ab", id="like before a call"),
-        pytest.param([delta("a"), delta("b"), delta("ab")], "ab", id="like a delta at the end"),
-        pytest.param([delta("a"), delta("b"), delta("ab"), delta("c")], "ababc",
-            id="equal, but no replay"),
-        pytest.param([delta("a"), delta("b"), delta("ab"), THINKING, CONNECTION, QUERY], "ab",
-            id="thinking and connection leave it held"),
-        pytest.param([delta("a"), delta("b"), delta("ab"), THINKING, delta("c"),
-            assistant("ababc")], "ababc", id="held, then a delta after thinking"),
-        pytest.param([delta("ha"), delta("ha"), delta("ha")], "hahaha", id="equal deltas"),
-        pytest.param([delta("a"), delta("a"), replay("aa")], "aa", id="two equal, then the replay"),
-        pytest.param([delta("a"), assistant("abc")], "abc", id="the replay says more"),
-        pytest.param([delta("a"), assistant("b")], "ab", id="another text is no replay"),
-        pytest.param([delta(""), delta("a"), delta(""), assistant("a")], "a", id="empty deltas"),
-        pytest.param([delta("a"), replay("a"), CALL, delta("a"), assistant("a")], "aa", id="again"),
-        pytest.param([delta("a"), CALL, delta("a"), CALL], "aa", id="a call clears"),
-        pytest.param([delta("a"), QUERY, delta("a"), QUERY], "aa", id="a question clears"),
-        pytest.param([QUERY, delta("whole"), QUERY], "whole", id="plain before a question"),
-        pytest.param([delta("\ud83d"), delta("\ude00"), assistant("\ud83d\ude00")], "😀",
-            id="a surrogate pair cut in two"),
-        pytest.param([delta("\ud83d"), delta("!")], "\ud83d!", id="a lone surrogate"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("lines", "text"), [
+    pytest.param([], "", id="nothing"),
+    pytest.param([assistant("a"), assistant("b")], "ab", id="plain, or deltas of 2025"),
+    pytest.param([assistant("a"), CALL, assistant("b")], "ab", id="plain segments"),
+    pytest.param([assistant("a"), assistant("a")], "aa", id="plain and equal"),
+    pytest.param([assistant("a"), assistant("ab")], "aab", id="plain, a prefix of the next"),
+    pytest.param([delta("a"), delta("b")], "ab", id="deltas without a replay"),
+    pytest.param([delta("a"), delta("b"), assistant("ab")], "ab", id="replay at the end"),
+    pytest.param([delta("a"), delta("b"), replay("ab"), CALL], "ab", id="replay before a call"),
+    pytest.param([delta("a"), delta("b"), delta("ab"), QUERY], "ab", id="before a question"),
+    pytest.param([delta("a"), delta("b"), delta("ab"), CALL], "ab", id="like before a call"),
+    pytest.param([delta("a"), delta("b"), delta("ab")], "ab", id="like a delta at the end"),
+    pytest.param([delta("a"), delta("b"), delta("ab"), delta("c")], "ababc",
+        id="equal, but no replay"),
+    pytest.param([delta("a"), delta("b"), delta("ab"), THINKING, CONNECTION, QUERY], "ab",
+        id="thinking and connection leave it held"),
+    pytest.param([delta("a"), delta("b"), delta("ab"), THINKING, delta("c"),
+        assistant("ababc")], "ababc", id="held, then a delta after thinking"),
+    pytest.param([delta("ha"), delta("ha"), delta("ha")], "hahaha", id="equal deltas"),
+    pytest.param([delta("a"), delta("a"), replay("aa")], "aa", id="two equal, then the replay"),
+    pytest.param([delta("a"), assistant("abc")], "abc", id="the replay says more"),
+    pytest.param([delta("a"), assistant("b")], "ab", id="another text is no replay"),
+    pytest.param([delta(""), delta("a"), delta(""), assistant("a")], "a", id="empty deltas"),
+    pytest.param([delta("a"), replay("a"), CALL, delta("a"), assistant("a")], "aa", id="again"),
+    pytest.param([delta("a"), CALL, delta("a"), CALL], "aa", id="a call clears"),
+    pytest.param([delta("a"), QUERY, delta("a"), QUERY], "aa", id="a question clears"),
+    pytest.param([QUERY, delta("whole"), QUERY], "whole", id="plain before a question"),
+    pytest.param([delta("\ud83d"), delta("\ude00"), assistant("\ud83d\ude00")], "😀",
+        id="a surrogate pair cut in two"),
+    pytest.param([delta("\ud83d"), delta("!")], "\ud83d!", id="a lone surrogate"),
+])  # fmt: skip
 def test_each_text_is_said_once(lines: list[bytes], text: str) -> None:
     assert aggregated(*lines) == text
 
@@ -96,15 +93,12 @@ def test_shapes_of_a_message(message: Any, text: str) -> None:
     assert aggregated(event("assistant", message=message)) == text
 
 
-@pytest.mark.parametrize(
-    "lines",
-    [
-        pytest.param([assistant("mine"), assistant("not", parent_tool_use_id="t")], id="plain"),
-        pytest.param([delta("mi"), delta("not", parent_tool_use_id="t"), delta("ne")], id="delta"),
-        pytest.param([delta("mi"), assistant("not", parent_tool_use_id="t"), delta("ne"),
-            assistant("mine")], id="amid deltas"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("lines", [
+    pytest.param([assistant("mine"), assistant("not", parent_tool_use_id="t")], id="plain"),
+    pytest.param([delta("mi"), delta("not", parent_tool_use_id="t"), delta("ne")], id="delta"),
+    pytest.param([delta("mi"), assistant("not", parent_tool_use_id="t"), delta("ne"),
+        assistant("mine")], id="amid deltas"),
+])  # fmt: skip
 def test_a_sub_agents_words_are_not_the_answer(lines: list[bytes]) -> None:
     assert aggregated(*lines) == "mine"
 

@@ -382,16 +382,13 @@ def test_what_action_lines_name_is_a_target(path: str) -> None:
 # ---------------------------------------------------------------- results and verdicts
 
 
-@pytest.mark.parametrize(
-    ("flags", "left"),
-    [
-        (("--only", "user"), True), (("--drop", "type=*"), True), (("--drop", "*"), True),
-        (("--drop", "session=*,user"), True), (("--drop", "subtype=success"), True),
-        (("--drop", "type=resul?"), True), (("--drop", "result"), False),
-        (("--drop", "type=result"), False), (("--drop", "type=result,subtype=success"), False),
-        (("--drop", "result,subtype=error"), True), (("--only", "user", "--drop", "result"), False),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("flags", "left"), [
+    (("--only", "user"), True), (("--drop", "type=*"), True), (("--drop", "*"), True),
+    (("--drop", "session=*,user"), True), (("--drop", "subtype=success"), True),
+    (("--drop", "type=resul?"), True), (("--drop", "result"), False),
+    (("--drop", "type=result"), False), (("--drop", "type=result,subtype=success"), False),
+    (("--drop", "result,subtype=error"), True), (("--only", "user", "--drop", "result"), False),
+])  # fmt: skip
 def test_a_result_is_dropped_only_by_name(flags: tuple[str, ...], left: bool) -> None:
     for to in ("stream-json", "json"):
         ended = convert(DATA, "-t", to, *flags)
@@ -402,17 +399,14 @@ def test_a_result_is_dropped_only_by_name(flags: tuple[str, ...], left: bool) ->
 SESSIONS = ("one", "two", "three", "four")
 
 
-@pytest.mark.parametrize(
-    ("flags", "left"),
-    [
-        (("--drop", "session=one"), SESSIONS[1:]), (("--drop", "session=o*"), SESSIONS[1:]),
-        (("--only", "session=t*"), ("two", "three")), (("--drop", "session=*"), ()),
-        (("--only", "session=t*", "--drop", "session=two"), ("three",)),
-        (("--only", "session=one,read", "--only", "session=two"), SESSIONS[:2]),
-        (("--only", "session=one", "--only", "shell"), SESSIONS),
-        (("--drop", "session=one,shell"), SESSIONS),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("flags", "left"), [
+    (("--drop", "session=one"), SESSIONS[1:]), (("--drop", "session=o*"), SESSIONS[1:]),
+    (("--only", "session=t*"), ("two", "three")), (("--drop", "session=*"), ()),
+    (("--only", "session=t*", "--drop", "session=two"), ("three",)),
+    (("--only", "session=one,read", "--only", "session=two"), SESSIONS[:2]),
+    (("--only", "session=one", "--only", "shell"), SESSIONS),
+    (("--drop", "session=one,shell"), SESSIONS),
+])  # fmt: skip
 def test_a_session_is_selected_as_a_whole(flags: tuple[str, ...], left: tuple[str, ...]) -> None:
     """Its run has no row, no result, no summary, no part in the totals, nor in the exit status."""
     bad = result("one", is_error=True)
@@ -492,15 +486,12 @@ def test_fail_on_names_the_line() -> None:
 # ---------------------------------------------------------------- thinking
 
 
-@pytest.mark.parametrize(
-    ("flags", "left"),
-    [
-        ((), False), (("--thinking",), True), (("--only", "thinking"), True),
-        (("--only", "type=thinking"), True), (("--only", "type=*"), False),
-        (("--only", "user"), False), (("--thinking", "--only", "user"), False),
-        (("--only", "user", "--only", "thinking"), True), (("--thinking", "--drop", "thinking"), False),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("flags", "left"), [
+    ((), False), (("--thinking",), True), (("--only", "thinking"), True),
+    (("--only", "type=thinking"), True), (("--only", "type=*"), False),
+    (("--only", "user"), False), (("--thinking", "--only", "user"), False),
+    (("--only", "user", "--only", "thinking"), True), (("--thinking", "--drop", "thinking"), False),
+])  # fmt: skip
 def test_thinking(flags: tuple[str, ...], left: bool) -> None:
     assert ("thinking" in kept(*flags)) == left
 
@@ -519,63 +510,60 @@ def test_usage_errors(option: str, choice: str) -> None:
     assert ended.stderr.startswith("agentfmt: ")
 
 
-@pytest.mark.parametrize(
-    ("choice", "why"),
-    [
-        ("shel", 'no tool or type "shel": did you mean shell?'),
-        ("tool=shel", 'no tool "shel": did you mean shell?'),
-        ("tool=bsah", 'no tool "bsah": did you mean shell?'),
-        ("typo", 'unknown tool or type "typo"; to match it anyway, write tool==typo'),
-        ("tool=typo", 'unknown tool "typo"; to match it anyway, write tool==typo'),
-        ("USER", 'no tool or type "USER": did you mean user?'),
-        ("type=reslt", 'no type "reslt": did you mean result?'),
-        ("tool_use", 'no tool or type "tool_use": did you mean tool_call?'),
-        ("type=function_call", 'no type "function_call": did you mean tool_call?'),
-        ("command_execution", 'no tool or type "command_execution": did you mean shell?'),
-        ("type=command_execution", 'no type "command_execution": did you mean tool_call?'),
-        ("tool=command_execution", 'no tool "command_execution": did you mean shell?'),
-        ("item.completed", 'no tool or type "item.completed": did you mean tool_call?'),
-        ("type=thread.started", 'no type "thread.started": did you mean system?'),
-        ("message", 'no tool or type "message": did you mean assistant?'),
-        ("turn.failed", 'no tool or type "turn.failed": did you mean result?'),
-        ("!shell", "did you mean tool!=shell?"),
-        ("!path=src/*", "did you mean path!=src/*?"),
-        ("path=!src/*", "did you mean path!=src/*?"),
-        ("path!=*", "nothing can match: for events without path, write --drop 'path=*'"),
-        ("shell,tool!=bash", "no event is both shell and not shell"),
-        ("change,shell", 'no event is both change and shell: repeat the option for "or"'),
-        ("shell failed", "did you mean shell,status=failed?"),
-        ("chnage", 'no tool or type "chnage": did you mean change?'),
-        ("secret", "secrets are no events: -r secrets hides them, -s counts them"),
-        ("subagent", "did you mean task, the call that runs one, or parent=*, all that sub-agents did?"),
-        ("run=last", "a run is a number, such as 3, or -1 for the last"),
-        ("run=0", "a run is a number, such as 3, or -1 for the last"),
-        ("run=1,run=2", 'no event is both 1 and 2: repeat the option for "or"'),
-        ("tool:shell", "did you mean tool=shell?"),
-        ("command=[git push", "a [ without ]: write [[] for it"),
-        ("path=a[]b", "a [ without ]: write [[] for it"),
-        ("tool=shell|edit", 'repeat the option for "or"'),
-        ("tool=shell status=ok", "no blanks around a term"),
-        ("tool=shell, status=ok", "no blanks around a term"),
-        ("shell,edit", 'no event is both edit and shell: repeat the option for "or"'),
-        ("edit,command=rm*", 'no event is both edit and shell: repeat the option for "or"'),
-        ("user,shell", 'no event is both tool_call and user: repeat the option for "or"'),
-        ("user,status=ok", 'no event is both tool_call and user: repeat the option for "or"'),
-        ("status=ok,status=failed", 'no event is both failed and ok: repeat the option for "or"'),
-        ("status=n*,status=timeout", 'no event is both n* and timeout: repeat the option for "or"'),
-        ("tool=shell,status=ok,status=[!o]*", 'no event is both [!o]* and ok: repeat the option for "or"'),
-        ("subtype=started,status=ok", 'no event is both completed and started: repeat the option for "or"'),
-        ("subtype=a,subtype=b", 'no event is both a and b: repeat the option for "or"'),
-        ("type=u*,tool==x", 'no event is both tool_call and u*: repeat the option for "or"'),
-        ("type=assistant,mcp__*", 'no event is both assistant and mcp__*: repeat the option for "or"'),
-        ("type=u*,type=system", 'no event is both system and u*: repeat the option for "or"'),
-        ("type=result,target=*", 'no event is both result and tool_call: repeat the option for "or"'),
-        ("shell,mcp__docs__*", 'no event is both mcp__docs__* and shell: repeat the option for "or"'),
-        ("session=5f0e4a1c,session=6f0e4a1c",
-            'no event is both 5f0e4a1c and 6f0e4a1c: repeat the option for "or"'),
-        ("rejected", "not a type or tool: for a status, write status=rejected"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("choice", "why"), [
+    ("shel", 'no tool or type "shel": did you mean shell?'),
+    ("tool=shel", 'no tool "shel": did you mean shell?'),
+    ("tool=bsah", 'no tool "bsah": did you mean shell?'),
+    ("typo", 'unknown tool or type "typo"; to match it anyway, write tool==typo'),
+    ("tool=typo", 'unknown tool "typo"; to match it anyway, write tool==typo'),
+    ("USER", 'no tool or type "USER": did you mean user?'),
+    ("type=reslt", 'no type "reslt": did you mean result?'),
+    ("tool_use", 'no tool or type "tool_use": did you mean tool_call?'),
+    ("type=function_call", 'no type "function_call": did you mean tool_call?'),
+    ("command_execution", 'no tool or type "command_execution": did you mean shell?'),
+    ("type=command_execution", 'no type "command_execution": did you mean tool_call?'),
+    ("tool=command_execution", 'no tool "command_execution": did you mean shell?'),
+    ("item.completed", 'no tool or type "item.completed": did you mean tool_call?'),
+    ("type=thread.started", 'no type "thread.started": did you mean system?'),
+    ("message", 'no tool or type "message": did you mean assistant?'),
+    ("turn.failed", 'no tool or type "turn.failed": did you mean result?'),
+    ("!shell", "did you mean tool!=shell?"),
+    ("!path=src/*", "did you mean path!=src/*?"),
+    ("path=!src/*", "did you mean path!=src/*?"),
+    ("path!=*", "nothing can match: for events without path, write --drop 'path=*'"),
+    ("shell,tool!=bash", "no event is both shell and not shell"),
+    ("change,shell", 'no event is both change and shell: repeat the option for "or"'),
+    ("shell failed", "did you mean shell,status=failed?"),
+    ("chnage", 'no tool or type "chnage": did you mean change?'),
+    ("secret", "secrets are no events: -r secrets hides them, -s counts them"),
+    ("subagent", "did you mean task, the call that runs one, or parent=*, all that sub-agents did?"),
+    ("run=last", "a run is a number, such as 3, or -1 for the last"),
+    ("run=0", "a run is a number, such as 3, or -1 for the last"),
+    ("run=1,run=2", 'no event is both 1 and 2: repeat the option for "or"'),
+    ("tool:shell", "did you mean tool=shell?"),
+    ("command=[git push", "a [ without ]: write [[] for it"),
+    ("path=a[]b", "a [ without ]: write [[] for it"),
+    ("tool=shell|edit", 'repeat the option for "or"'),
+    ("tool=shell status=ok", "no blanks around a term"),
+    ("tool=shell, status=ok", "no blanks around a term"),
+    ("shell,edit", 'no event is both edit and shell: repeat the option for "or"'),
+    ("edit,command=rm*", 'no event is both edit and shell: repeat the option for "or"'),
+    ("user,shell", 'no event is both tool_call and user: repeat the option for "or"'),
+    ("user,status=ok", 'no event is both tool_call and user: repeat the option for "or"'),
+    ("status=ok,status=failed", 'no event is both failed and ok: repeat the option for "or"'),
+    ("status=n*,status=timeout", 'no event is both n* and timeout: repeat the option for "or"'),
+    ("tool=shell,status=ok,status=[!o]*", 'no event is both [!o]* and ok: repeat the option for "or"'),
+    ("subtype=started,status=ok", 'no event is both completed and started: repeat the option for "or"'),
+    ("subtype=a,subtype=b", 'no event is both a and b: repeat the option for "or"'),
+    ("type=u*,tool==x", 'no event is both tool_call and u*: repeat the option for "or"'),
+    ("type=assistant,mcp__*", 'no event is both assistant and mcp__*: repeat the option for "or"'),
+    ("type=u*,type=system", 'no event is both system and u*: repeat the option for "or"'),
+    ("type=result,target=*", 'no event is both result and tool_call: repeat the option for "or"'),
+    ("shell,mcp__docs__*", 'no event is both mcp__docs__* and shell: repeat the option for "or"'),
+    ("session=5f0e4a1c,session=6f0e4a1c",
+        'no event is both 5f0e4a1c and 6f0e4a1c: repeat the option for "or"'),
+    ("rejected", "not a type or tool: for a status, write status=rejected"),
+])  # fmt: skip
 def test_what_can_match_nothing_is_an_error_with_a_hint(choice: str, why: str) -> None:
     with pytest.raises(ValueError, match=re.escape(f"{choice!r}: {why}") + r"\Z"):
         agentfmt.parse_selector(choice)
@@ -596,15 +584,12 @@ def test_paths_targets_and_sessions_may_hold_anything(choice: str) -> None:
     assert agentfmt.parse_selector(choice).text == choice
 
 
-@pytest.mark.parametrize(
-    "choice",
-    [
-        "status=failed,status=nonzero", "status=*o*,status=ok", "status=*,status=failed",
-        "tool=shell,tool=Bash", "tool=shell,tool=run_*", "tool=mcp,tool=mcp__docs__find",
-        "session=5f0e4a1c,session=5f0e4a1c-77b2", "session=5f*,session=*1c", "type=*,shell",
-        "type=t*,mcp__*", "path=a,path=b", "change,edit", "change,Bash*", "path=a,path!=a/b", "run=3,run=-1", "target=a,target=b", "status=ok,subtype=comp*",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("choice", [
+    "status=failed,status=nonzero", "status=*o*,status=ok", "status=*,status=failed",
+    "tool=shell,tool=Bash", "tool=shell,tool=run_*", "tool=mcp,tool=mcp__docs__find",
+    "session=5f0e4a1c,session=5f0e4a1c-77b2", "session=5f*,session=*1c", "type=*,shell",
+    "type=t*,mcp__*", "path=a,path=b", "change,edit", "change,Bash*", "path=a,path!=a/b", "run=3,run=-1", "target=a,target=b", "status=ok,subtype=comp*",
+])  # fmt: skip
 def test_terms_that_one_event_may_match_are_no_error(choice: str) -> None:
     assert agentfmt.parse_selector(choice).text == choice
 
@@ -735,15 +720,12 @@ def test_a_command_whose_status_is_that_of_its_line(line: str) -> None:
             assert convert(data, "--fail-unless", choice).status == (command not in found)
 
 
-@pytest.mark.parametrize(
-    ("line", "glob", "matches"),
-    [
-        ("git -C r -c a=b push origin", "git push*", True), ("git --no-pager push", "git push", True),
-        ("git push -f", "git push*", True), ("git -C r push", "git*push*", True),
-        ("git stash push", "git push*", False), ("git commit -m 'push it'", "git push*", False),
-        ("git -C push log", "git log", True), ("x " + "-a b " * 3000, "x b", False),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("line", "glob", "matches"), [
+    ("git -C r -c a=b push origin", "git push*", True), ("git --no-pager push", "git push", True),
+    ("git push -f", "git push*", True), ("git -C r push", "git*push*", True),
+    ("git stash push", "git push*", False), ("git commit -m 'push it'", "git push*", False),
+    ("git -C push log", "git log", True), ("x " + "-a b " * 3000, "x b", False),
+])  # fmt: skip
 def test_options_between_a_program_and_its_words(line: str, glob: str, matches: bool) -> None:
     data = init() + shell_line(line) + result()
     assert convert(data, "--fail-on", f"command={glob}").status == matches
@@ -772,15 +754,12 @@ def test_commands_of_other_spellings() -> None:
 # ---------------------------------------------------------------- what a success has to show
 
 
-@pytest.mark.parametrize(
-    ("choice", "shown"),
-    [
-        ("read", True), ("read,status=ok", True), ("status=nonzero", True), ("change", False),
-        ("shell", False), ("shell,status=*", True), ("edit,status=denied", True), ("user", True),
-        ("path=src/*", True), ("path=docs/*", False), ("command=x", False),
-        ("command=x,status=nonzero", True),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("choice", "shown"), [
+    ("read", True), ("read,status=ok", True), ("status=nonzero", True), ("change", False),
+    ("shell", False), ("shell,status=*", True), ("edit,status=denied", True), ("user", True),
+    ("path=src/*", True), ("path=docs/*", False), ("command=x", False),
+    ("command=x,status=nonzero", True),
+])  # fmt: skip
 @pytest.mark.parametrize("to", ["text", "runs", "stream-json"])
 def test_a_success_has_to_show_what_is_wanted(choice: str, shown: bool, to: str) -> None:
     data = b"".join((init(), user(), *READ, *SHELL, *EDIT, result()))

@@ -157,27 +157,24 @@ COMMAND = claude("user", "<command-name>/review</command-name><command-args>a.py
 NEW = b'{"type":"brand-new","sessionId":"s"}\n' * 5 + b'{"type":"newer"}\n{"type":"newest"}\n'
 
 
-@pytest.mark.parametrize(
-    ("lines", "found"),
-    [
-        pytest.param([ASK, SAY], [("succeeded", None)], id="answered"),
-        pytest.param([ASK, SAY, ASK, SAY], [("succeeded", None)] * 2, id="two-prompts"),
-        pytest.param([ASK, SAY, CALL], [("unfinished", "unfinished")], id="call-open"),
-        pytest.param([ASK, SAY, CALL, RESULT], [("unfinished", "unfinished")], id="not-answered"),
-        pytest.param([ASK], [("unfinished", "unfinished")], id="nothing-said"),
-        pytest.param([ASK, CALL, STOP], [("failed", "interrupted")], id="interrupted"),
-        pytest.param([ASK, LIMIT], [("failed", "limit")], id="limit"),
-        pytest.param([ASK, LIMIT, SAY], [("succeeded", None)], id="after-an-error"),
-        pytest.param([ASK, META, SAY], [("succeeded", None)], id="injected"),
-        pytest.param([SAY], [("succeeded", None)], id="without-a-prompt"),
-        pytest.param([ASK, SAY, COMMAND, META, SAY], [("succeeded", None)] * 2, id="command"),
-        pytest.param([ASK, SAY, NEW, NEW], [("succeeded", None)], id="unknown-types"),
-        pytest.param([ASK, CALL, REJECTED, RESULT, ASK, SAY],
-            [("failed", "interrupted"), ("succeeded", None)], id="rejected"),
-        pytest.param([ASK, CALL, RESULT, COMPACTED, SAY], [("succeeded", None)], id="compacted"),
-        pytest.param([ASK, BAD_KEY], [("failed", "auth")], id="auth"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("lines", "found"), [
+    pytest.param([ASK, SAY], [("succeeded", None)], id="answered"),
+    pytest.param([ASK, SAY, ASK, SAY], [("succeeded", None)] * 2, id="two-prompts"),
+    pytest.param([ASK, SAY, CALL], [("unfinished", "unfinished")], id="call-open"),
+    pytest.param([ASK, SAY, CALL, RESULT], [("unfinished", "unfinished")], id="not-answered"),
+    pytest.param([ASK], [("unfinished", "unfinished")], id="nothing-said"),
+    pytest.param([ASK, CALL, STOP], [("failed", "interrupted")], id="interrupted"),
+    pytest.param([ASK, LIMIT], [("failed", "limit")], id="limit"),
+    pytest.param([ASK, LIMIT, SAY], [("succeeded", None)], id="after-an-error"),
+    pytest.param([ASK, META, SAY], [("succeeded", None)], id="injected"),
+    pytest.param([SAY], [("succeeded", None)], id="without-a-prompt"),
+    pytest.param([ASK, SAY, COMMAND, META, SAY], [("succeeded", None)] * 2, id="command"),
+    pytest.param([ASK, SAY, NEW, NEW], [("succeeded", None)], id="unknown-types"),
+    pytest.param([ASK, CALL, REJECTED, RESULT, ASK, SAY],
+        [("failed", "interrupted"), ("succeeded", None)], id="rejected"),
+    pytest.param([ASK, CALL, RESULT, COMPACTED, SAY], [("succeeded", None)], id="compacted"),
+    pytest.param([ASK, BAD_KEY], [("failed", "auth")], id="auth"),
+])  # fmt: skip
 def test_runs_of_claude(lines: list[bytes], found: list[tuple[str, str | None]]) -> None:
     ended = convert(b"".join(lines), "-t", "runs")
     assert [(row["verdict"], row["failure"]) for row in ended.objects] == found
@@ -416,18 +413,14 @@ def output(text: Any) -> bytes:
     return codex("response_item", type="function_call_output", call_id="c", output=text)
 
 
-@pytest.mark.parametrize(
-    ("text", "status", "code", "took"),
-    [
-        ('{"output":"x","metadata":{"exit_code":2,"duration_seconds":1.5}}', "nonzero", 2, 1500),
-        ("Exit code: 0\nWall time: 0.2 seconds\nOutput:\nx", "ok", 0, 200),
-        ("Wall time: 1 seconds\nProcess exited with code 1\nOutput:\nExit code: 3", "nonzero", 1,
-            1000),
-        ([{"type": "input_text", "text": "x"}], "ok", None, None),
-        ("exec command rejected by user", "rejected", None, None),
-        ("Script failed\nWall time 0.5 seconds\nOutput:\n\nno", "error", None, None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "status", "code", "took"), [
+    ('{"output":"x","metadata":{"exit_code":2,"duration_seconds":1.5}}', "nonzero", 2, 1500),
+    ("Exit code: 0\nWall time: 0.2 seconds\nOutput:\nx", "ok", 0, 200),
+    ("Wall time: 1 seconds\nProcess exited with code 1\nOutput:\nExit code: 3", "nonzero", 1, 1000),
+    ([{"type": "input_text", "text": "x"}], "ok", None, None),
+    ("exec command rejected by user", "rejected", None, None),
+    ("Script failed\nWall time 0.5 seconds\nOutput:\n\nno", "error", None, None),
+])  # fmt: skip
 def test_results_of_codex(text: Any, status: str, code: int | None, took: int | None) -> None:
     (row,) = calls(META_LINE + TYPED + SHELL + output(text) + words("assistant", "Done"))
     assert (row["tool"], row["target"], row["status"]) == ("shell", "make test", status)
@@ -467,27 +460,24 @@ def test_a_plan_that_codex_proposes_is_said_once() -> None:
 PATCH = "*** Begin Patch\\n*** Update File: a.py\\n@@\\n-x\\n+y\\n*** End Patch"
 
 
-@pytest.mark.parametrize(
-    ("code", "found"),
-    [
-        ('await tools.exec_command({"cmd":"ls \\"a\\""})', [("shell", 'ls "a"')]),
-        ("text(await tools.exec_command({ cmd: 'it\\'s', tty: true, }))", [("shell", "it's")]),
-        ("tools.exec_command({cmd: `a\nb $x`, env: [1, -2.5]})", [("shell", "a\nb $x")]),
-        ('const c = {cmd: "make"};\nawait tools.exec_command(c);', [("shell", "make")]),
-        ('tools.exec_command({"cmd":"a"});tools.exec_command({"cmd":"b"})',
-         [("shell", "a"), ("shell", "b")]),
-        (f'const p = "{PATCH}"; text(await tools.apply_patch(p)); '
-         'await tools.exec_command({cmd: "make"})', [("edit", "a.py"), ("shell", "make")]),
-        ('tools.web__run({"open":[{"ref_id":"https://a.example"}]})',
-         [("webFetch", "https://a.example")]),
-        ("tools.web__run({search_query: [{q: 'x'}, {q: 'y'}]})", [("webSearch", "x, y")]),
-        ("tools.exec_command({...common, cmd: 'a'})", [("shell", "a")]),
-        ("tools.exec_command({cmd: 'a', ...common, tty: true, ...more})", [("shell", "a")]),
-        ("tools.exec_command({cmd: make()})", [("shell", "tools.exec_command({cmd: make()})")]),
-        ("tools.exec_command({cmd: 'a' + b})", [("shell", "tools.exec_command({cmd: 'a' + b})")]),
-        ("1 + 1", [("shell", "1 + 1")]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("code", "found"), [
+    ('await tools.exec_command({"cmd":"ls \\"a\\""})', [("shell", 'ls "a"')]),
+    ("text(await tools.exec_command({ cmd: 'it\\'s', tty: true, }))", [("shell", "it's")]),
+    ("tools.exec_command({cmd: `a\nb $x`, env: [1, -2.5]})", [("shell", "a\nb $x")]),
+    ('const c = {cmd: "make"};\nawait tools.exec_command(c);', [("shell", "make")]),
+    ('tools.exec_command({"cmd":"a"});tools.exec_command({"cmd":"b"})',
+     [("shell", "a"), ("shell", "b")]),
+    (f'const p = "{PATCH}"; text(await tools.apply_patch(p)); '
+     'await tools.exec_command({cmd: "make"})', [("edit", "a.py"), ("shell", "make")]),
+    ('tools.web__run({"open":[{"ref_id":"https://a.example"}]})',
+     [("webFetch", "https://a.example")]),
+    ("tools.web__run({search_query: [{q: 'x'}, {q: 'y'}]})", [("webSearch", "x, y")]),
+    ("tools.exec_command({...common, cmd: 'a'})", [("shell", "a")]),
+    ("tools.exec_command({cmd: 'a', ...common, tty: true, ...more})", [("shell", "a")]),
+    ("tools.exec_command({cmd: make()})", [("shell", "tools.exec_command({cmd: make()})")]),
+    ("tools.exec_command({cmd: 'a' + b})", [("shell", "tools.exec_command({cmd: 'a' + b})")]),
+    ("1 + 1", [("shell", "1 + 1")]),
+])  # fmt: skip
 def test_what_code_of_codex_calls(code: str, found: list[tuple[str, str]]) -> None:
     ran = codex(
         "response_item", type="custom_tool_call", name="exec", call_id="c", input=code
@@ -580,19 +570,16 @@ def test_ends_of_codex(end: bytes, verdict: str, failure: str | None) -> None:
 CALLED = SHELL + output("x")
 
 
-@pytest.mark.parametrize(
-    ("lines", "found"),
-    [
-        pytest.param([{}], [("failed", "unfinished")], id="nothing-said"),
-        pytest.param([CALLED, {}], [("succeeded", None)], id="only-acted"),
-        pytest.param([CALLED, {"error": {"message": "You've hit your usage limit."}}],
-            [("failed", "limit")], id="limit"),
-        pytest.param([CALLED, TYPED.replace(b"Go", b"Stop"), words("assistant", "Done"), {}],
-            [("unfinished", "unfinished"), ("succeeded", None)], id="prompt-while-it-works"),
-        pytest.param([words("assistant", "Look"), TYPED.replace(b"Go", b"On"),
-            words("assistant", "Hi"), {}], [("succeeded", None)] * 2, id="prompt-behind-words"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("lines", "found"), [
+    pytest.param([{}], [("failed", "unfinished")], id="nothing-said"),
+    pytest.param([CALLED, {}], [("succeeded", None)], id="only-acted"),
+    pytest.param([CALLED, {"error": {"message": "You've hit your usage limit."}}],
+        [("failed", "limit")], id="limit"),
+    pytest.param([CALLED, TYPED.replace(b"Go", b"Stop"), words("assistant", "Done"), {}],
+        [("unfinished", "unfinished"), ("succeeded", None)], id="prompt-while-it-works"),
+    pytest.param([words("assistant", "Look"), TYPED.replace(b"Go", b"On"),
+        words("assistant", "Hi"), {}], [("succeeded", None)] * 2, id="prompt-behind-words"),
+])  # fmt: skip
 def test_turns_of_codex(lines: list[Any], found: list[tuple[str, str | None]]) -> None:
     """A turn that ends with nothing said or done met an error, which only new versions name: those
     of a usage limit look so. A prompt while the agent works is a run of its own, as any."""
@@ -689,19 +676,16 @@ def test_a_result_of_pi_whose_call_is_lost() -> None:
     assert (row["tool"], row["status"]) == ("shell", "ok")
 
 
-@pytest.mark.parametrize(
-    ("lines", "found"),
-    [
-        ([pi_asked(1), pi_said(2, why="aborted")], [("failed", "interrupted by the user")]),
-        ([pi_asked(1), pi_said(2, why="error", **PI_LATE)], [("failed", "Request timed out.")]),
-        ([pi_asked(1), pi_said(2, why="error", **PI_LATE), *PI_TURN[1:]], [("succeeded", None)]),
-        ([pi_asked(1)], [("unfinished", "ended without an answer")]),
-        (PI_TURN[:2], [("unfinished", "ended without an answer; 1 call open (shell)")]),
-        ([*PI_TURN[:3], *PI_TURN], [("unfinished", "superseded by the next prompt"),
-                                    ("succeeded", None)]),
-        ([], [("unfinished", "nothing was asked")]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("lines", "found"), [
+    ([pi_asked(1), pi_said(2, why="aborted")], [("failed", "interrupted by the user")]),
+    ([pi_asked(1), pi_said(2, why="error", **PI_LATE)], [("failed", "Request timed out.")]),
+    ([pi_asked(1), pi_said(2, why="error", **PI_LATE), *PI_TURN[1:]], [("succeeded", None)]),
+    ([pi_asked(1)], [("unfinished", "ended without an answer")]),
+    (PI_TURN[:2], [("unfinished", "ended without an answer; 1 call open (shell)")]),
+    ([*PI_TURN[:3], *PI_TURN], [("unfinished", "superseded by the next prompt"),
+                                ("succeeded", None)]),
+    ([], [("unfinished", "nothing was asked")]),
+])  # fmt: skip
 def test_runs_of_pi(lines: list[bytes], found: list[tuple[str, str | None]]) -> None:
     for head in (PI_HEAD, PI_HEAD.split(b"\n", 1)[1])[: 1 + bool(lines)]:
         rows = runs(head + b"".join(lines))
@@ -715,20 +699,16 @@ CONTEXT = ASKED_MODEL.replace(b'"Go"', b'"<environment_context>x</environment_co
 STARTED = codex("event_msg", type="task_started")
 
 
-@pytest.mark.parametrize(
-    ("lines", "asked"),
-    [
-        pytest.param(META_LINE + TYPED, "Go", id="codex"),
-        pytest.param(META_LINE + CONTEXT + ASKED_MODEL, "Go", id="codex-before-it-is-shown"),
-        pytest.param(META_LINE + STARTED + CONTEXT, None, id="codex-turn"),
-        pytest.param(ASK, "Go", id="claude"),
-        pytest.param(COMMAND, "/review a.py", id="claude-command"),
-        pytest.param(
-            as_line({**json.loads(ASK), "message": {"role": "user", "parts": [{"text": "Go"}]}}),
-            "Go", id="qwen",
-        ),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("lines", "asked"), [
+    pytest.param(META_LINE + TYPED, "Go", id="codex"),
+    pytest.param(META_LINE + CONTEXT + ASKED_MODEL, "Go", id="codex-before-it-is-shown"),
+    pytest.param(META_LINE + STARTED + CONTEXT, None, id="codex-turn"),
+    pytest.param(ASK, "Go", id="claude"),
+    pytest.param(COMMAND, "/review a.py", id="claude-command"),
+    pytest.param(
+        as_line({**json.loads(ASK), "message": {"role": "user", "parts": [{"text": "Go"}]}}),
+        "Go", id="qwen"),
+])  # fmt: skip
 def test_a_session_that_was_killed_at_once_is_an_unfinished_run(
     lines: bytes, asked: str | None
 ) -> None:
@@ -807,13 +787,10 @@ def test_a_saved_form_that_is_not_known(data: bytes, who: str | None, to: str) -
         assert "--from" not in ended.stderr
 
 
-@pytest.mark.parametrize(
-    ("counts", "ended", "tokens"),
-    [
-        ([1], None, None), ([1, 1], None, None), ([1, 40], None, 40), ([25], None, 25),
-        ([1], "end_turn", 1),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("counts", "ended", "tokens"), [
+    ([1], None, None), ([1, 1], None, None), ([1, 40], None, 40), ([25], None, 25),
+    ([1], "end_turn", 1),
+])  # fmt: skip
 def test_a_count_from_when_the_message_began_is_none(
     counts: list[int], ended: str | None, tokens: int | None
 ) -> None:

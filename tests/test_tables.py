@@ -153,27 +153,24 @@ AGENTS = "cursor claude codex gemini opencode droid copilot pi".split()
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-@pytest.mark.parametrize(
-    ("why", "word"),
-    [
-        ("You exceeded your current quota. " * 20, "limit"), ("429 Too Many Requests", "limit"),
-        ("You've hit your usage limit.", "limit"), ("resource_exhausted: later", "limit"),
-        ("Credit balance is too low", "limit"), ("rate_limit_error: slow down", "limit"),
-        ("Reached max turns (8)", "budget"), ("Reached max session turns for this", "budget"),
-        ("Reached maximum budget ($1)", "budget"), ("Max number of steps reached: 3", "budget"),
-        ("Budget has been exceeded! Current cost: 2, Max budget: 1", "budget"),
-        ("API Error: Repeated 529 Overloaded errors", "overloaded"),
-        ("503 UNAVAILABLE: The model is overloaded " * 30, "overloaded"),
-        ("Selected model is at capacity.", "overloaded"),
-        ("401 Unauthorized: bad key", "auth"), ("Invalid API key. Please run /login", "auth"),
-        ("Not logged in", "auth"), ("OAuth token expired: authenticate again", "auth"),
-        ("Request was aborted.", "interrupted"), ("Cancelled by the user", "interrupted"),
-        ("run canceled", "interrupted"), ("Aborted: required dependency is missing", "error"),
-        ("Request timed out.", "timeout"), ("504 Gateway Timeout", "timeout"),
-        ("Connection refused", "error"), ("read ECONNABORTED", "error"),
-        ("at run (/srv/app.js:401:12)", "error"), ("TypeError in main.py:429", "error"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("why", "word"), [
+    ("You exceeded your current quota. " * 20, "limit"), ("429 Too Many Requests", "limit"),
+    ("You've hit your usage limit.", "limit"), ("resource_exhausted: later", "limit"),
+    ("Credit balance is too low", "limit"), ("rate_limit_error: slow down", "limit"),
+    ("Reached max turns (8)", "budget"), ("Reached max session turns for this", "budget"),
+    ("Reached maximum budget ($1)", "budget"), ("Max number of steps reached: 3", "budget"),
+    ("Budget has been exceeded! Current cost: 2, Max budget: 1", "budget"),
+    ("API Error: Repeated 529 Overloaded errors", "overloaded"),
+    ("503 UNAVAILABLE: The model is overloaded " * 30, "overloaded"),
+    ("Selected model is at capacity.", "overloaded"),
+    ("401 Unauthorized: bad key", "auth"), ("Invalid API key. Please run /login", "auth"),
+    ("Not logged in", "auth"), ("OAuth token expired: authenticate again", "auth"),
+    ("Request was aborted.", "interrupted"), ("Cancelled by the user", "interrupted"),
+    ("run canceled", "interrupted"), ("Aborted: required dependency is missing", "error"),
+    ("Request timed out.", "timeout"), ("504 Gateway Timeout", "timeout"),
+    ("Connection refused", "error"), ("read ECONNABORTED", "error"),
+    ("at run (/srv/app.js:401:12)", "error"), ("TypeError in main.py:429", "error"),
+])  # fmt: skip
 def test_why_a_run_failed(agent: str, why: str, word: str) -> None:
     """In a word, and whole, however long it is."""
     (row,) = rows(agents_failure(agent, why), "runs")
@@ -190,13 +187,10 @@ def test_a_run_that_is_matched(verdict: bool) -> None:
     assert (row["reason"] == "429") == verdict
 
 
-@pytest.mark.parametrize(
-    ("end", "word"),
-    [
-        (b"", "unfinished"), (init(), "unfinished"), (started() * 428, "unfinished"),
-        (b"Error: usage limit reached\n", "limit"), (b"HTTP 529\n", "overloaded"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("end", "word"), [
+    (b"", "unfinished"), (init(), "unfinished"), (started() * 428, "unfinished"),
+    (b"Error: usage limit reached\n", "limit"), (b"HTTP 529\n", "overloaded"),
+])  # fmt: skip
 def test_a_run_that_did_not_end(end: bytes, word: str) -> None:
     """What was printed behind its last event may tell why; numbers of our own words don't."""
     found = [row["failure"] for row in rows(init() + user() + end, "runs")]

@@ -107,34 +107,31 @@ HERE = "/work/app"
 POWERSHELL = r"C:\Program Files\PowerShell\7\pwsh.exe"
 
 
-@pytest.mark.parametrize(
-    ("command", "shown"),
-    [
-        pytest.param("npm test", "npm test", id="bare"),
-        pytest.param("/bin/zsh -lc 'rg --files'", "rg --files", id="zsh"),
-        pytest.param('bash -lc "rg -g \'*.py\' \\"a b\\" \\$HOME"', "rg -g '*.py' \"a b\" $HOME", id="bash"),
-        pytest.param("sh -c ls", "ls", id="sh"),
-        pytest.param("/usr/bin/env bash -c ls", "/usr/bin/env bash -c ls", id="env"),
-        pytest.param("bash --noprofile -e -o pipefail -c 'make all'", "make all", id="options"),
-        pytest.param("zsh -lc 'echo '\"'\"'it'\"'\"''", "echo 'it'", id="quoted-quotes"),
-        pytest.param(["bash", "-lc", "cd /work/app && npm test"], "npm test", id="list"),
-        pytest.param(["git", "commit", "-m", "a b"], "git commit -m 'a b'", id="list-of-words"),
-        pytest.param(f'"{POWERSHELL}" -Command "Get-Item \'a\'"', "Get-Item 'a'", id="pwsh"),
-        pytest.param("powershell.exe -NoProfile -Command Get-Item a", "Get-Item a", id="powershell"),
-        pytest.param("bash -lc 'a' && b", "bash -lc 'a' && b", id="not-all"),
-        pytest.param("bash -lc 'a", "bash -lc 'a", id="unterminated"),
-        pytest.param("bash run.sh -c x", "bash run.sh -c x", id="a-script"),
-        pytest.param("ssh -c 'a'", "ssh -c 'a'", id="no-shell"),
-        pytest.param("cd /work/app && make", "make", id="cd"),
-        pytest.param("cd '/work/app/' ; make", "make", id="cd-quoted"),
-        pytest.param("cd /work/app\nmake", "make", id="cd-line"),
-        pytest.param("cd /work/app/src && make", "cd /work/app/src && make", id="cd-elsewhere"),
-        pytest.param("cd /work/app", "cd /work/app", id="cd-alone"),
-        pytest.param("bash -lc 'cd /work/app && make'", "make", id="both"),
-        pytest.param(7, "", id="number"),
-        pytest.param([7, None], "7 ''", id="odd-list"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("command", "shown"), [
+    pytest.param("npm test", "npm test", id="bare"),
+    pytest.param("/bin/zsh -lc 'rg --files'", "rg --files", id="zsh"),
+    pytest.param('bash -lc "rg -g \'*.py\' \\"a b\\" \\$HOME"', "rg -g '*.py' \"a b\" $HOME", id="bash"),
+    pytest.param("sh -c ls", "ls", id="sh"),
+    pytest.param("/usr/bin/env bash -c ls", "/usr/bin/env bash -c ls", id="env"),
+    pytest.param("bash --noprofile -e -o pipefail -c 'make all'", "make all", id="options"),
+    pytest.param("zsh -lc 'echo '\"'\"'it'\"'\"''", "echo 'it'", id="quoted-quotes"),
+    pytest.param(["bash", "-lc", "cd /work/app && npm test"], "npm test", id="list"),
+    pytest.param(["git", "commit", "-m", "a b"], "git commit -m 'a b'", id="list-of-words"),
+    pytest.param(f'"{POWERSHELL}" -Command "Get-Item \'a\'"', "Get-Item 'a'", id="pwsh"),
+    pytest.param("powershell.exe -NoProfile -Command Get-Item a", "Get-Item a", id="powershell"),
+    pytest.param("bash -lc 'a' && b", "bash -lc 'a' && b", id="not-all"),
+    pytest.param("bash -lc 'a", "bash -lc 'a", id="unterminated"),
+    pytest.param("bash run.sh -c x", "bash run.sh -c x", id="a-script"),
+    pytest.param("ssh -c 'a'", "ssh -c 'a'", id="no-shell"),
+    pytest.param("cd /work/app && make", "make", id="cd"),
+    pytest.param("cd '/work/app/' ; make", "make", id="cd-quoted"),
+    pytest.param("cd /work/app\nmake", "make", id="cd-line"),
+    pytest.param("cd /work/app/src && make", "cd /work/app/src && make", id="cd-elsewhere"),
+    pytest.param("cd /work/app", "cd /work/app", id="cd-alone"),
+    pytest.param("bash -lc 'cd /work/app && make'", "make", id="both"),
+    pytest.param(7, "", id="number"),
+    pytest.param([7, None], "7 ''", id="odd-list"),
+])  # fmt: skip
 def test_a_command_is_shown_as_it_runs(command: Any, shown: str) -> None:
     assert agentfmt.command_arg({"command": command}, HERE) == shown
 
@@ -288,15 +285,11 @@ def test_a_success_is_green() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("data", "why"),
-    [
-        pytest.param(init(), "ended without a result after 1 event", id="cut-off"),
-        pytest.param(init() + init() + result(), "superseded by another init at stdin:2", id="again"),
-        pytest.param(init() + result(subtype="error_max_turns", is_error=True), "error_max_turns",
-            id="subtype"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("data", "why"), [
+    pytest.param(init(), "ended without a result after 1 event", id="cut-off"),
+    pytest.param(init() + init() + result(), "superseded by another init at stdin:2", id="again"),
+    pytest.param(init() + result(subtype="error_max_turns", is_error=True), "error_max_turns", id="subtype"),
+])  # fmt: skip
 def test_every_failure_is_told_once(data: bytes, why: str) -> None:
     alone, beside = convert(data), convert(data, "-q", "-s")
     assert alone.status == beside.status == 1
@@ -405,17 +398,14 @@ def test_a_list_that_could_not_be_set_says_so() -> None:
 MAKE = {"command": "make"}
 
 
-@pytest.mark.parametrize(
-    ("outcome", "waits", "shown"),
-    [
-        pytest.param(ok(exitCode=0), 3, "✓ Ran make  exit 0, 3.0 s", id="kept"),
-        pytest.param(ok(exitCode=0), 0.5, "✓ Ran make  exit 0", id="short"),
-        pytest.param(ok(exitCode=0, executionTime=200), 3, "✓ Ran make  exit 0, 0.2 s", id="stated"),
-        pytest.param(ok(), 90, "✓ Ran make  1 min 30 s", id="alone"),
-        pytest.param({"error": {"error": "no"}}, 3, "✗ Failed to run make  error, 3.0 s: no", id="failed"),
-        pytest.param(ok(exitCode=0), 0, "✓ Ran make  exit 0", id="files"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("outcome", "waits", "shown"), [
+    pytest.param(ok(exitCode=0), 3, "✓ Ran make  exit 0, 3.0 s", id="kept"),
+    pytest.param(ok(exitCode=0), 0.5, "✓ Ran make  exit 0", id="short"),
+    pytest.param(ok(exitCode=0, executionTime=200), 3, "✓ Ran make  exit 0, 0.2 s", id="stated"),
+    pytest.param(ok(), 90, "✓ Ran make  1 min 30 s", id="alone"),
+    pytest.param({"error": {"error": "no"}}, 3, "✗ Failed to run make  error, 3.0 s: no", id="failed"),
+    pytest.param(ok(exitCode=0), 0, "✓ Ran make  exit 0", id="files"),
+])  # fmt: skip
 def test_a_call_keeps_the_time_of_the_clock(outcome: Any, waits: float, shown: str) -> None:
     chunks = [init(), call("shell", MAKE), call("shell", MAKE, outcome), result()]
     assert show(chunks, waits=waits).rows == [f"  {shown}"]
@@ -437,37 +427,34 @@ RUNNING = agentfmt.TOOLS["task"].doing
 RAN = label("task")
 
 
-@pytest.mark.parametrize(
-    ("events", "rows"),
-    [
-        pytest.param(
-            [task("A"), read("x", "A"), read("y", "A"), task("A", ok())],
-            [f"  ▸ {RUNNING} A", "    ✓ Read x", "    ✓ Read y", f"  ✓ {RAN} A"], id="one",
-        ),
-        pytest.param([task("A"), task("A", ok())], [f"  ✓ {RAN} A"], id="none"),
-        pytest.param(
-            [task("A"), task("B"), read("x", "A"), read("y", "B"), read("z", "A")],
-            [f"  ▸ {RUNNING} A", "    ✓ Read x", f"  ▸ {RUNNING} B", "    ✓ Read y",
-             f"  ▸ {RUNNING} A", "    ✓ Read z"], id="in-turns",
-        ),
-        pytest.param(
-            [task("A"), task("B", parent_tool_use_id="A"), read("x", "B"),
-             task("B", ok(), parent_tool_use_id="A"), read("y", "A"), task("A", ok())],
-            [f"  ▸ {RUNNING} A", f"    ▸ {RUNNING} B", "      ✓ Read x", f"    ✓ {RAN} B",
-             "    ✓ Read y", f"  ✓ {RAN} A"], id="deep",
-        ),
-        pytest.param(
-            [task("A"), read("x", "A"), assistant("Hm."), read("y", "A")],
-            [f"  ▸ {RUNNING} A", "    ✓ Read x", "Hm.", f"  ▸ {RUNNING} A", "    ✓ Read y"],
-            id="words-between",
-        ),
-        pytest.param([read("x", "unknown")], ["    ✓ Read x"], id="unknown"),
-        pytest.param(
-            [task("A", parent_tool_use_id="A"), read("x", "A")],
-            [f"  ▸ {RUNNING} A", "    ✓ Read x"], id="its-own",
-        ),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("events", "rows"), [
+    pytest.param(
+        [task("A"), read("x", "A"), read("y", "A"), task("A", ok())],
+        [f"  ▸ {RUNNING} A", "    ✓ Read x", "    ✓ Read y", f"  ✓ {RAN} A"], id="one",
+    ),
+    pytest.param([task("A"), task("A", ok())], [f"  ✓ {RAN} A"], id="none"),
+    pytest.param(
+        [task("A"), task("B"), read("x", "A"), read("y", "B"), read("z", "A")],
+        [f"  ▸ {RUNNING} A", "    ✓ Read x", f"  ▸ {RUNNING} B", "    ✓ Read y",
+         f"  ▸ {RUNNING} A", "    ✓ Read z"], id="in-turns",
+    ),
+    pytest.param(
+        [task("A"), task("B", parent_tool_use_id="A"), read("x", "B"),
+         task("B", ok(), parent_tool_use_id="A"), read("y", "A"), task("A", ok())],
+        [f"  ▸ {RUNNING} A", f"    ▸ {RUNNING} B", "      ✓ Read x", f"    ✓ {RAN} B",
+         "    ✓ Read y", f"  ✓ {RAN} A"], id="deep",
+    ),
+    pytest.param(
+        [task("A"), read("x", "A"), assistant("Hm."), read("y", "A")],
+        [f"  ▸ {RUNNING} A", "    ✓ Read x", "Hm.", f"  ▸ {RUNNING} A", "    ✓ Read y"],
+        id="words-between",
+    ),
+    pytest.param([read("x", "unknown")], ["    ✓ Read x"], id="unknown"),
+    pytest.param(
+        [task("A", parent_tool_use_id="A"), read("x", "A")],
+        [f"  ▸ {RUNNING} A", "    ✓ Read x"], id="its-own",
+    ),
+])  # fmt: skip
 def test_what_a_sub_agent_does_stands_below_its_call(events: list[bytes], rows: list[str]) -> None:
     assert show(b"".join((init(), *events, result()))).rows == rows
 
@@ -539,18 +526,15 @@ CLAUDE = event(
 BEGUN = [as_line({"type": "thread.started", "thread_id": "t"}), as_line({"type": "turn.started"})]
 
 
-@pytest.mark.parametrize(
-    ("lines", "shown"),
-    [
-        pytest.param([CLAUDE, claude_retry(500), claude_retry(39_500), assistant("Hi.")],
-            "Waited 40 s for the API (2 retries)", id="claude"),
-        pytest.param([*BEGUN, codex_error(1), codex_error(2)], "Waited for the API (2 retries)", id="codex"),
-        pytest.param([init(), event("connection", subtype="reconnecting", timestamp_ms=1790000000000),
-            event("retry", subtype="starting", timestamp_ms=1790000010000),
-            event("connection", subtype="reconnected", timestamp_ms=1790000030000), assistant("Hi.")],
-            "Waited 30 s for the API (1 retry)", id="cursor"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("lines", "shown"), [
+    pytest.param([CLAUDE, claude_retry(500), claude_retry(39_500), assistant("Hi.")],
+        "Waited 40 s for the API (2 retries)", id="claude"),
+    pytest.param([*BEGUN, codex_error(1), codex_error(2)], "Waited for the API (2 retries)", id="codex"),
+    pytest.param([init(), event("connection", subtype="reconnecting", timestamp_ms=1790000000000),
+        event("retry", subtype="starting", timestamp_ms=1790000010000),
+        event("connection", subtype="reconnected", timestamp_ms=1790000030000), assistant("Hi.")],
+        "Waited 30 s for the API (1 retry)", id="cursor"),
+])  # fmt: skip
 def test_a_wait_is_a_line_once_it_is_over(lines: list[bytes], shown: str) -> None:
     ended = as_line({"type": "turn.completed"}) if lines[0] == BEGUN[0] else result()
     data = b"".join((*lines, ended))

@@ -191,28 +191,25 @@ def test_detail_of_a_call_that_happened(tool: str, args: Any, outcome: Any, line
     assert line_of(done(f"{tool}ToolCall", args, outcome)) == line
 
 
-@pytest.mark.parametrize(
-    ("outcome", "line"),
-    [
-        pytest.param({"rejected": {"reason": "not now"}}, "(rejected: not now)", id="rejected"),
-        pytest.param({"rejected": {"reason": ""}}, "(rejected)", id="no-reason"),
-        pytest.param({"rejected": True}, "(rejected)", id="no-object"),
-        pytest.param({"error": {"errorMessage": "bad"}}, "(error: bad)", id="errorMessage"),
-        pytest.param({"error": {"error": "bad"}}, "(error: bad)", id="error"),
-        pytest.param({"error": {"message": "bad\nand\x1b[2J"}}, r"(error: bad\nand\x1b[2J)", id="esc"),
-        pytest.param({"error": "bad"}, "(error: bad)", id="bare-string"),
-        pytest.param({"spawnError": {"error": "no sh"}}, "(error: no sh)", id="spawn"),
-        pytest.param({"permissionDenied": {"error": "no"}}, "(permission denied: no)", id="denied"),
-        pytest.param({"writePermissionDenied": {}}, "(permission denied)", id="denied-to-write"),
-        pytest.param({"fileNotFound": {"path": "a"}}, "(not found)", id="notfound"),
-        pytest.param({"timeout": {"timeoutMs": 30000}}, "(timed out after 30.0 s)", id="timeout"),
-        pytest.param({"timeout": {}}, "(timed out)", id="timeout-unknown"),
-        pytest.param({"notFile": {}}, "(error)", id="notFile"),
-        pytest.param({"failure": {"signal": "SIGKILL"}}, "(error: killed by SIGKILL)", id="signal"),
-        pytest.param({"quotaExceeded": {}}, "(error: quotaExceeded)", id="unknown-variant"),
-        pytest.param({"quota": {"message": "none left"}}, "(error: none left)", id="unknown-message"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("outcome", "line"), [
+    pytest.param({"rejected": {"reason": "not now"}}, "(rejected: not now)", id="rejected"),
+    pytest.param({"rejected": {"reason": ""}}, "(rejected)", id="no-reason"),
+    pytest.param({"rejected": True}, "(rejected)", id="no-object"),
+    pytest.param({"error": {"errorMessage": "bad"}}, "(error: bad)", id="errorMessage"),
+    pytest.param({"error": {"error": "bad"}}, "(error: bad)", id="error"),
+    pytest.param({"error": {"message": "bad\nand\x1b[2J"}}, r"(error: bad\nand\x1b[2J)", id="esc"),
+    pytest.param({"error": "bad"}, "(error: bad)", id="bare-string"),
+    pytest.param({"spawnError": {"error": "no sh"}}, "(error: no sh)", id="spawn"),
+    pytest.param({"permissionDenied": {"error": "no"}}, "(permission denied: no)", id="denied"),
+    pytest.param({"writePermissionDenied": {}}, "(permission denied)", id="denied-to-write"),
+    pytest.param({"fileNotFound": {"path": "a"}}, "(not found)", id="notfound"),
+    pytest.param({"timeout": {"timeoutMs": 30000}}, "(timed out after 30.0 s)", id="timeout"),
+    pytest.param({"timeout": {}}, "(timed out)", id="timeout-unknown"),
+    pytest.param({"notFile": {}}, "(error)", id="notFile"),
+    pytest.param({"failure": {"signal": "SIGKILL"}}, "(error: killed by SIGKILL)", id="signal"),
+    pytest.param({"quotaExceeded": {}}, "(error: quotaExceeded)", id="unknown-variant"),
+    pytest.param({"quota": {"message": "none left"}}, "(error: none left)", id="unknown-message"),
+])  # fmt: skip
 @pytest.mark.parametrize("args", [None, {"path": f"{CWD}/src/a.py"}], ids=["remembered", "given"])
 def test_detail_of_a_call_that_failed(outcome: dict[str, Any], line: str, args: Any) -> None:
     begun = started("editToolCall", {"path": f"{CWD}/src/a.py"})
@@ -223,16 +220,13 @@ def test_detail_of_a_call_that_failed(outcome: dict[str, Any], line: str, args: 
     assert plain == f"{label} " + re.sub(r"(after|:).*\)", ")", line).replace(" )", ")")
 
 
-@pytest.mark.parametrize(
-    ("tool", "args", "outcome", "line"),
-    [
-        ("switchMode", {}, {"error": {"errorMessage": "boom"}}, "(error: boom)"),  # is no target
-        ("mystery", {}, {"error": {"errorMessage": "boom"}}, "(error: boom)"),
-        ("mcp", {"providerIdentifier": "gh", "toolName": "issue"},
-         ok(isError=True, content=[{"text": {"text": "no such issue"}}]), "gh/issue (error: no such issue)"),
-        ("shell", None, {"rejected": {"command": "rm x", "reason": ""}}, "rm x (rejected)"),  # by its result
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("tool", "args", "outcome", "line"), [
+    ("switchMode", {}, {"error": {"errorMessage": "boom"}}, "(error: boom)"),  # is no target
+    ("mystery", {}, {"error": {"errorMessage": "boom"}}, "(error: boom)"),
+    ("mcp", {"providerIdentifier": "gh", "toolName": "issue"},
+     ok(isError=True, content=[{"text": {"text": "no such issue"}}]), "gh/issue (error: no such issue)"),
+    ("shell", None, {"rejected": {"command": "rm x", "reason": ""}}, "rm x (rejected)"),  # by its result
+])  # fmt: skip
 def test_what_a_failed_call_is_about(tool: str, args: Any, outcome: Any, line: str) -> None:
     assert line_of(done(f"{tool}ToolCall", args, outcome)) == f"{failed(tool)} {line}"
 
@@ -344,39 +338,34 @@ FAILED_EDIT = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("act", "columns", "line"),
-    [
-        (FAILED_EDIT, 200, f"{FAILED_EDIT[0]} {FAILED_EDIT[1]} ({FAILED_EDIT[2]})"),
-        (FAILED_EDIT, 80,
-         "Failed to edit file src/deep/in/the/tree/a.py (rejected: the file is not you...)"),
-        (FAILED_EDIT, 60, "Failed to edit file src/deep/in/the/tree/a.py (rejected)"),
-        (FAILED_EDIT, 40, "Failed to edit file .../a.py (rejected)"),
-        (FAILED_EDIT, 30, "Failed to edit file (rejected)"),
-        (FAILED_EDIT, 20, "Failed to edit fi..."),
-        (("Asked", "which of the files", "skipped: none of them"), 47,
-         "Asked which of the files (skipped: none of...)"),
-        (("Asked", "which of the files", "skipped: none of them"), 40,
-         "Asked which of the files (skipped)"),
-        (("Ran", "grep -r pattern src", "exit 0, 1.9 s"), 40, "Ran grep -r pattern src (exit 0, 1.9 s)"),
-        (("Ran", "grep -r pattern src", "exit 0, 1.9 s"), 38, "Ran grep -r pattern src (exit 0)"),
-        (("Ran", "a", "1 x in 2 y, 9 z"), 19, "Ran a (1 x in 2 y)"),
-        (("Searched", "TODO", "14 matches in 3 files"), 30, "Searched TODO (14 matches)"),
-        (("Read", "a.py", "lines 100-149 of 2500"), 30, "Read a.py (lines 100-149)"),
-        (("Updated", "", "1 of 3 done"), 21, "Updated (1 of 3 done)"),
-        (("Fetched", "https://example.com/a", "135 characters"), 32, "Fetched https://example.com/a"),
-        (("Fetched", "https://example.com/a", "135 characters"), 25, "Fetched https://exampl..."),
-        (("Failed to run a command", "", "rejected"), 32, "Failed to run a co... (rejected)"),
-        (("Failed to run a command", "", "rejected"), 20, "Failed to run a c..."),
-        (("Failed to run a command", "ls", "rejected"), 37, "Failed to run a command ls (rejected)"),
-        (("Read", "src/very/deep/in/the/tree/a.py", ""), 25, "Read .../in/the/tree/a.py"),
-        (("Read", "src/very/deep/in/the/tree/a.py", ""), 24, "Read .../the/tree/a.py"),
-        (("Read", "src/a-name-that-is-too-long.py", ""), 20, "Read a-name-that-..."),
-        (("Read", r"C:\one\two\three\four.py", ""), 23, r"Read ...\three\four.py"),
-        (("Listed", "src/very/deep/", ""), 17, "Listed src/ver..."),
-        (("Found", "a/b c/d", ""), 12, "Found a/b..."),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("act", "columns", "line"), [
+    (FAILED_EDIT, 200, f"{FAILED_EDIT[0]} {FAILED_EDIT[1]} ({FAILED_EDIT[2]})"),
+    (FAILED_EDIT, 80, "Failed to edit file src/deep/in/the/tree/a.py (rejected: the file is not you...)"),
+    (FAILED_EDIT, 60, "Failed to edit file src/deep/in/the/tree/a.py (rejected)"),
+    (FAILED_EDIT, 40, "Failed to edit file .../a.py (rejected)"),
+    (FAILED_EDIT, 30, "Failed to edit file (rejected)"),
+    (FAILED_EDIT, 20, "Failed to edit fi..."),
+    (("Asked", "which of the files", "skipped: none of them"), 47,
+     "Asked which of the files (skipped: none of...)"),
+    (("Asked", "which of the files", "skipped: none of them"), 40, "Asked which of the files (skipped)"),
+    (("Ran", "grep -r pattern src", "exit 0, 1.9 s"), 40, "Ran grep -r pattern src (exit 0, 1.9 s)"),
+    (("Ran", "grep -r pattern src", "exit 0, 1.9 s"), 38, "Ran grep -r pattern src (exit 0)"),
+    (("Ran", "a", "1 x in 2 y, 9 z"), 19, "Ran a (1 x in 2 y)"),
+    (("Searched", "TODO", "14 matches in 3 files"), 30, "Searched TODO (14 matches)"),
+    (("Read", "a.py", "lines 100-149 of 2500"), 30, "Read a.py (lines 100-149)"),
+    (("Updated", "", "1 of 3 done"), 21, "Updated (1 of 3 done)"),
+    (("Fetched", "https://example.com/a", "135 characters"), 32, "Fetched https://example.com/a"),
+    (("Fetched", "https://example.com/a", "135 characters"), 25, "Fetched https://exampl..."),
+    (("Failed to run a command", "", "rejected"), 32, "Failed to run a co... (rejected)"),
+    (("Failed to run a command", "", "rejected"), 20, "Failed to run a c..."),
+    (("Failed to run a command", "ls", "rejected"), 37, "Failed to run a command ls (rejected)"),
+    (("Read", "src/very/deep/in/the/tree/a.py", ""), 25, "Read .../in/the/tree/a.py"),
+    (("Read", "src/very/deep/in/the/tree/a.py", ""), 24, "Read .../the/tree/a.py"),
+    (("Read", "src/a-name-that-is-too-long.py", ""), 20, "Read a-name-that-..."),
+    (("Read", r"C:\one\two\three\four.py", ""), 23, r"Read ...\three\four.py"),
+    (("Listed", "src/very/deep/", ""), 17, "Listed src/ver..."),
+    (("Found", "a/b c/d", ""), 12, "Found a/b..."),
+])  # fmt: skip
 def test_a_line_shows_what_there_is_room_for(
     act: tuple[str, str, str], columns: int, line: str
 ) -> None:
@@ -1019,29 +1008,24 @@ def printed(tool: str = "shell", status: str = "failure", **more: Any) -> dict[s
     return done(f"{tool}ToolCall", {"command": "make"}, {status: {"exitCode": 2, **more}})
 
 
-@pytest.mark.parametrize(
-    ("event", "tail"),
-    [
-        pytest.param(printed(stdout="a\nb\nc\n"), ["b", "c"], id="stdout"),
-        pytest.param(printed(stdout="a", stderr="b\n\n"), ["a", "b"], id="both"),
-        pytest.param(
-            printed(stdout="a", stderr="b", interleavedOutput="b\na\n"), ["b", "a"], id="mixed"
-        ),
-        pytest.param(printed(stdout="1%\r50%\r100%\r\nno"), ["100%", "no"], id="progress"),
-        pytest.param(printed(stdout="\x1b[1;31mno\x1b[0m\x1b]8;;x\x07"), ["no"], id="colors"),
-        pytest.param(printed(stdout="a\tb\x07\n  ##[x]"), ["a       b\\x07", r"  \x23#[x]"], id="hostile"),
-        pytest.param(printed(stdout="x" * 300), ["x" * 193 + "..."], id="wide"),
-        pytest.param(printed(stdout="  ::error::x"), [r"  \x3a:error::x"], id="runner"),
-        pytest.param(printed(status="success", stdout="no"), ["no"], id="success"),
-        pytest.param(printed(stdout="Exit code 2\nno"), ["no"], id="code-first"),
-        pytest.param(printed(stdout="no\n<exited with exit code 2>"), ["no"], id="code-last"),
-        pytest.param(printed(stdout="npm ERR! exit code 2"), ["npm ERR! exit code 2"], id="npm"),
-        pytest.param(printed(stdout=" \n"), [], id="nothing"),
-        pytest.param(printed(stdout=7), [], id="odd"),
-        pytest.param(printed(status="success", exitCode=0, stdout="yes"), [], id="good"),
-        pytest.param(printed("mcp", stdout="no"), [], id="no-command"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("event", "tail"), [
+    pytest.param(printed(stdout="a\nb\nc\n"), ["b", "c"], id="stdout"),
+    pytest.param(printed(stdout="a", stderr="b\n\n"), ["a", "b"], id="both"),
+    pytest.param(printed(stdout="a", stderr="b", interleavedOutput="b\na\n"), ["b", "a"], id="mixed"),
+    pytest.param(printed(stdout="1%\r50%\r100%\r\nno"), ["100%", "no"], id="progress"),
+    pytest.param(printed(stdout="\x1b[1;31mno\x1b[0m\x1b]8;;x\x07"), ["no"], id="colors"),
+    pytest.param(printed(stdout="a\tb\x07\n  ##[x]"), ["a       b\\x07", r"  \x23#[x]"], id="hostile"),
+    pytest.param(printed(stdout="x" * 300), ["x" * 193 + "..."], id="wide"),
+    pytest.param(printed(stdout="  ::error::x"), [r"  \x3a:error::x"], id="runner"),
+    pytest.param(printed(status="success", stdout="no"), ["no"], id="success"),
+    pytest.param(printed(stdout="Exit code 2\nno"), ["no"], id="code-first"),
+    pytest.param(printed(stdout="no\n<exited with exit code 2>"), ["no"], id="code-last"),
+    pytest.param(printed(stdout="npm ERR! exit code 2"), ["npm ERR! exit code 2"], id="npm"),
+    pytest.param(printed(stdout=" \n"), [], id="nothing"),
+    pytest.param(printed(stdout=7), [], id="odd"),
+    pytest.param(printed(status="success", exitCode=0, stdout="yes"), [], id="good"),
+    pytest.param(printed("mcp", stdout="no"), [], id="no-command"),
+])  # fmt: skip
 @pytest.mark.parametrize("detail", [False, True])
 def test_the_last_lines_of_a_failed_command(
     event: dict[str, Any], tail: list[str], detail: bool
@@ -1204,18 +1188,15 @@ def test_no_last_line_where_a_pipe_may_lead_to_the_terminal(tmp_path: Path) -> N
 # ---------------------------------------------------------------- the command
 
 
-@pytest.mark.parametrize(
-    ("options", "option", "outputs"),
-    [
-        ("-t json -m final", "--messages", "text runs markdown html otlp"),
-        ("-t stream-json -m none", "--messages", "text runs markdown html otlp"),
-        ("-t json --actions stdout", "--actions stdout", "text markdown html"),
-        ("--max-report 1K", "--max-report", "markdown html"), ("-t json --diff", "--diff", "text"),
-        ("-t json --thinking", "--thinking", "text stream-json cursor html atif"),
-        ("--ci-safe", "--ci-safe", "json stream-json cursor runs calls otlp atif"),
-        ("--max-event 1K", "--max-event", "json stream-json cursor runs calls markdown html otlp atif"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("options", "option", "outputs"), [
+    ("-t json -m final", "--messages", "text runs markdown html otlp"),
+    ("-t stream-json -m none", "--messages", "text runs markdown html otlp"),
+    ("-t json --actions stdout", "--actions stdout", "text markdown html"),
+    ("--max-report 1K", "--max-report", "markdown html"), ("-t json --diff", "--diff", "text"),
+    ("-t json --thinking", "--thinking", "text stream-json cursor html atif"),
+    ("--ci-safe", "--ci-safe", "json stream-json cursor runs calls otlp atif"),
+    ("--max-event 1K", "--max-event", "json stream-json cursor runs calls markdown html otlp atif"),
+])  # fmt: skip
 def test_an_option_goes_with_some_outputs(options: str, option: str, outputs: str) -> None:
     ended = run(*options.split(), data=whole_run())
     only = f"goes with --to {' or '.join(outputs.split())} only"
