@@ -1645,8 +1645,8 @@ def line_counts(call: Outcome) -> tuple[int | None, int | None]:
         added = next(counts_in((result.linesCreated, added)), None)
         removed = None if added is None else 0
     if added is None and removed is None and decode_raw(result.diffString) is not None:
-        marks = [line[:1] for line in diff_lines(result)]
-        return marks.count("+"), 0 if call.tool == "write" else marks.count("-")
+        added, removed = count_changes(diff_lines(result)).values()
+        return added, 0 if call.tool == "write" else removed
     return added, removed
 
 
@@ -1880,6 +1880,12 @@ def creates_file(result: Any) -> bool:
     return CREATED_DIFF.match(as_text(diff)) is not None
 
 
+def count_changes(lines: Iterable[str]) -> dict[str, int]:
+    """How many lines a diff adds and removes, below the name of its file."""
+    marks = [line[:1] for line in lines]
+    return {"linesAdded": marks.count("+"), "linesRemoved": marks.count("-")}
+
+
 def diff_lines(result: Any) -> list[str]:
     """The diff that a change states, without the file's name."""
     return DIFF_HEAD.sub("", as_text(decode_raw(result.diffString))).split("\n")
@@ -1919,13 +1925,9 @@ def verb_of(named: Tool, label: str) -> str:
     return label.removesuffix(named.do.partition(" ")[2]).rstrip() if named.plain else label
 
 
-def find_target(tool: str, given: Raw | bytes, here: str) -> str:
-    """What a call is about, from its undecoded arguments."""
-    return target_in(tool, as_object(decode_raw(given)), here)
-
-
-def target_in(tool: str, args: dict[str, Any], here: str) -> str:
-    target = tool_named(tool).target
+def target_in(tool: str, args: Any, here: str) -> str:
+    """What a call is about, from its arguments, decoded or not."""
+    args, target = as_object(decode_raw(args)), tool_named(tool).target
     text = target(args, here) or (short_text(args) if target is any_arg else "")
     return text[:MAX_TARGET].strip()
 
@@ -2034,7 +2036,7 @@ def action_of(event: Event) -> Action:
 def running_action(call: OpenCall, here: str) -> Action:
     """A call that runs, by what its start says."""
     named = tool_named(call.tool or "?")
-    target = find_target(call.tool, call.arguments, here)
+    target = target_in(call.tool, call.arguments, here)
     return Action(named.doing, target, verb=verb_of(named, named.doing), running=True)
 
 
@@ -2076,7 +2078,7 @@ class FinishedCall:
         outcome, act, here = self.outcome, self.label, self.cwd
         target = target_in(outcome.tool, self.arguments, here)
         if not target and self.start.arguments:
-            target = find_target(self.start.tool, self.start.arguments, here)
+            target = target_in(self.start.tool, self.start.arguments, here)
         if outcome.status in REASONS:
             failure = failure_of_event(self.event, outcome.variant)
             named = tool_named(outcome.tool)
@@ -2125,7 +2127,7 @@ class FinishedCall:
         if outcome.status != "ok":
             return self.printed if self.printed.strip() not in self.action.outcome else ""
         own = as_object(failure_of_event(self.event, outcome.variant))
-        texts = (result_text(own.get(name)) for name in RETURNED)
+        texts = (content_text(own.get(name)) for name in RETURNED)
         lists = {name: value for name, value in own.items() if isinstance(value, (dict, list))}
         return first_text(*texts) or ("" if self.images else outline(lists))
 
@@ -2178,10 +2180,14 @@ IMAGES = {
 }
 
 
-def result_text(content: Any) -> str:
-    """The text of a result: a string, or the texts of a list of blocks, as MCP has them."""
-    texts = (block[path] for block in Node(content).each() for path in ("text", "text.text"))
+def content_text(content: Any) -> str:
+    """The text of a result: a string, or the texts of a list of blocks, as agents and MCP have
+    them."""
+    texts = (block[path] for block in Node(content).each() for path in BLOCK_TEXTS)
     return as_text(content) or "\n".join(text for text in texts if isinstance(text, str))
+
+
+BLOCK_TEXTS = ("text", "text.text", "content.text")
 
 
 def outline(members: Mapping[str, Any]) -> str:
@@ -3259,7 +3265,10 @@ class ForeignCall(Struct, gc=False):
         """Arguments with Cursor's names."""
         mcp = MCP_TOOL.fullmatch(self.name) if self.tool == "mcp" else None
         if mcp or self.server is not None:
-            server, tool = filter(None, mcp.groups()) if mcp else self.parts()
+            server = self.server or ""
+            tool = self.name.removeprefix(f"{server}_")
+            if mcp:
+                server, tool = filter(None, mcp.groups())
             named = {"providerIdentifier": server} if server else {}
             return {"name": self.name, "args": args, **named, "toolName": tool}
         names = TOOL_ARGUMENTS.get(self.tool, ARGUMENT_NAMES)
@@ -3274,11 +3283,6 @@ class ForeignCall(Struct, gc=False):
         elif self.tool == "glob" and isinstance(args.get("patterns"), list):
             args |= {"globPattern": " ".join(map(as_text, args.pop("patterns")))}
         return args
-
-    def parts(self) -> tuple[str, str]:
-        """The server of an MCP tool, and the tool's own name."""
-        server = self.server or ""
-        return server, self.name.removeprefix(f"{server}_")
 
     def by_file(self) -> list[ForeignCall]:
         """The calls that it is: one, but for a patch, which is one for each of its files."""
@@ -3461,8 +3465,7 @@ def make_success(tool: str, args: dict[str, Any], content: Any) -> dict[str, Any
     if tool == "mcp":
         return {"content": [{"text": {"text": text}}], "isError": False}
     if tool == "edit":
-        marks = [line[:1] for line in as_text(decode_raw(args.get("patch"))).split("\n")]
-        counts = {"linesAdded": marks.count("+"), "linesRemoved": marks.count("-")}
+        counts = count_changes(as_text(decode_raw(args.get("patch"))).split("\n"))
         return {"message": content} | (counts if "patch" in args else {})
     return {"content": content}
 
@@ -3471,11 +3474,8 @@ def diff_facts(diff: str) -> dict[str, Any]:
     """What a diff of one file says of an edit; of several files, or without a change, nothing."""
     heads = [*re.finditer(r"(?m)^--- .*\n\+\+\+ .*\n", diff)]
     lines = diff[heads[0].start() :].rstrip("\n").split("\n") if len(heads) == 1 else []
-    marks = [line[:1] for line in lines[2:]]
-    if not {"+", "-"} & {*marks}:
-        return {}
-    counts = {"linesAdded": marks.count("+"), "linesRemoved": marks.count("-")}
-    return {"diffString": "\n".join(lines), **counts}
+    counts = count_changes(lines[2:])
+    return {"diffString": "\n".join(lines), **counts} if any(counts.values()) else {}
 
 
 def with_member(line: bytes, name: str, value: str) -> bytes:
@@ -3495,12 +3495,6 @@ def mcp_name(server: Any, tool: Any) -> str:
     """The name of a server's tool. What isn't stated is no part of it."""
     parts = [as_text(part) for part in (server, tool) if part]
     return "__".join(["mcp", *parts] if parts[1:] else parts) or "mcp"
-
-
-def content_text(content: Any) -> str:
-    """The text of a result: a string, or a list of blocks with texts."""
-    texts = [block[path] for block in Node(content).each() for path in ("text", "content.text")]
-    return as_text(content) or "\n".join(text for text in texts if isinstance(text, str))
 
 
 def find_code(pattern: str, text: str) -> int | None:
@@ -4241,16 +4235,19 @@ class Claude(Translator):
 
     @staticmethod
     def line_type(base: type[Event]) -> Any:
-        """What may be large stays undecoded."""
-        block: Any = shape("type thinking id name tool_use_id", "input content", "is_error",
-                           base=TextBlock)  # fmt: skip
-        own = {"content": list[block] | str, "usage": Tokens | Other}
-        message = shape("model", anys="id", base=Message, **own)
+        """A line of a stream, or of a session that was saved. What may be large stays undecoded."""
+        texts, anys = "type thinking id name tool_use_id", "is_error thought"
+        anys += " functionCall functionResponse"
+        block: Any = shape(texts, "input content", anys, base=TextBlock)
+        own = {"content": list[block] | str, "parts": list[block], "usage": Tokens | Other}
+        message = shape("model stop_reason", anys="id", base=Message, **own)
         event = shape("type", delta=shape("type text thinking"), message=shape(anys="id"))
-        texts = "tool_use_id error hook_name"
+        texts = "tool_use_id error hook_name sessionId uuid parentUuid agentId cwd model"
         anys = "is_api_error_message isApiErrorMessage timestamp"
-        own = {"message": message, "event": event, "tool_use_result": Returned}
-        return shape(texts, "tool_result_meta", anys, base=base, **own)
+        anys += " isSidechain isMeta isCompactSummary durationMs usageMetadata"
+        names = ("tool_use_result", "toolUseResult", "toolCallResult")
+        own = {"message": message, "event": event, **dict.fromkeys(names, Returned)}
+        return shape(texts, "tool_result_meta systemPayload", anys, base=base, **own)
 
     def read(self, line: Any) -> None:
         kind, subtype = self.event.type, self.event.subtype
@@ -4374,7 +4371,7 @@ class Claude(Translator):
             return False
         if states_error(line) or message.model == SYNTHETIC:
             return True
-        usage = message.usage or getattr(line, "usageMetadata", None)
+        usage = message.usage or line.usageMetadata
         if usage is None:
             return False
         if type(stated := getattr(usage, "outputTokens", None)) is int and stated:
@@ -4640,8 +4637,7 @@ def claude_facts(tool: str, result: Any) -> dict[str, Any]:
             facts["readRange"] = {"startLine": start, "endLine": start + count - 1}
     elif patch:
         lines = [line for hunk in Node(patch).each() for line in hunk_lines(hunk)]
-        marks = [line[:1] for line in lines]
-        facts = {"linesAdded": marks.count("+"), "linesRemoved": marks.count("-")}
+        facts = {**count_changes(lines)}
         path = as_text(result.filePath)  # without it, a diff may look like a new file's
         head = [f"--- {path}", f"+++ {path}"] if result.type == "update" else []
         facts["diffString"] = "\n".join(head + lines)
@@ -4722,21 +4718,6 @@ class SavedClaude(Saved, Claude):
         self.chains: dict[Any, str] = {}  # the calls of sub-agents' lines and messages, by ID
         self.sizes: dict[Any, int] = {}  # characters of messages
         self.begun_only: set[Any] = set()  # messages whose lines count few tokens of their output
-
-    @staticmethod
-    def line_type(base: type[Event]) -> Any:
-        streamed: Any = Claude.line_type(base)
-        texts, anys = "type thinking id name tool_use_id", "is_error thought"
-        anys += " functionCall functionResponse"
-        block: Any = shape(texts, "input content", anys, base=TextBlock)
-        blocks = {"content": list[block] | str, "parts": list[block]}
-        message = shape(
-            "model stop_reason", anys="id", base=Message, usage=Tokens | Other, **blocks
-        )
-        texts = "sessionId uuid parentUuid agentId cwd model"
-        anys = "isSidechain isMeta isCompactSummary durationMs usageMetadata"
-        own = {"message": message, "toolUseResult": Returned, "toolCallResult": Returned}
-        return shape(texts, "systemPayload", anys, base=streamed, **own)
 
     def read(self, line: Any) -> None:
         kind, subtype = self.event.type, self.event.subtype
@@ -4990,16 +4971,21 @@ class Codex(Translator):
     commented = False  # there was commentary, and says so
 
     @staticmethod
-    def item_type() -> Any:
-        anys = "id text phase status command aggregated_output exit_code error server tool message"
-        change: Any = shape("kind", anys="path")
-        own = {"changes": list[change], "result": shape(anys="content")}
-        anys += " arguments query action items prompt agents_states receiver_thread_ids"
-        return shape("type item_type", anys=anys, **own)
-
-    @staticmethod
     def line_type(base: type[Event]) -> Any:
-        return shape(anys="usage questions timestamp", base=base, item=Codex.item_type())
+        """A line of a stream, or of a session that was saved: items and payloads hold words in the
+        same members."""
+        blocks: Any = list[shape("text") | str] | str  # type: ignore[misc]
+        said = dict.fromkeys(("content", "summary", "summary_text"), blocks)
+        change: Any = shape("kind", anys="path")
+        own = {"changes": list[change], "result": shape(anys="content"), **said}
+        anys = "id text phase status command aggregated_output exit_code error server tool message"
+        anys += " arguments query action items prompt agents_states receiver_thread_ids"
+        item = shape("type item_type role author recipient", anys=anys, **own)
+        own = {"info": shape(total_token_usage=dict[str, Any]), "item": item, **said}
+        texts = "type message role author recipient call_id name namespace input cwd model reason"
+        anys = "id text phase query arguments action output error source duration_ms"
+        payload = shape(texts, anys=f"{anys} last_agent_message", **own)
+        return shape(anys="usage questions timestamp", base=base, item=item, payload=payload)
 
     def read(self, line: Any) -> None:
         kind, item = self.event.type, line.item
@@ -5112,21 +5098,14 @@ SPAWN, MAIN_AGENT = "spawn_agent", "/root"
 ENDED_AGENT = ("completed", "errored", "interrupted", "shutdown", "not_found")
 
 
-def web_call(query: Any, action: Any) -> tuple[str, dict[str, str]]:
-    """A search, or a page that was opened, or searched."""
+def web_use(action: Any, query: Any = None) -> tuple[str, dict[str, str]]:
+    """A search, or pages that were opened, or searched: of an item, or of code that lists them."""
+    pages = [entry["ref_id"] for what in ("open", "find") for entry in action.each(what)]
+    queries = [entry["q"] for what in WEB_LISTS for entry in action.each(what)]
     if action["type"] in ("open_page", "find_in_page"):
-        return web_use([action["url"] or query], [])
-    return web_use([], [first_text(query, action["query"], *as_list(action["queries"]))])
-
-
-def web_run(given: Any) -> tuple[str, dict[str, str]]:
-    """The same of the tool with which code does both: lists of what to open and to look for."""
-    request = Node(given)
-    pages = [entry["ref_id"] for what in ("open", "find") for entry in request.each(what)]
-    return web_use(pages, [entry["q"] for what in WEB_LISTS for entry in request.each(what)])
-
-
-def web_use(pages: list[Any], queries: list[Any]) -> tuple[str, dict[str, str]]:
+        pages = [action["url"] or query]
+    elif not (pages or queries):
+        queries = [first_text(query, action["query"], *as_list(action["queries"]))]
     if pages and not queries:
         return "webFetch", {"url": " ".join(map(first_text, pages))}
     return "webSearch", {"searchTerm": ", ".join(map(first_text, queries))}
@@ -5140,7 +5119,7 @@ CODEX_CHANGES = {"add": "write", "delete": "delete"}
 CODEX_CALLS: dict[str, Callable[[Any], tuple[str, Any]]] = {
     "command_execution": lambda item: ("shell", {"command": item.command}),
     "mcp_tool_call": lambda item: (mcp_name(item.server, item.tool), item.arguments),
-    "web_search": lambda item: web_call(item.query, Node(item.action)),
+    "web_search": lambda item: web_use(Node(item.action), item.query),
     "todo_list": lambda item: ("updateTodos", {"todos": item.items}),
     "plan": lambda item: ("createPlan", {"plan": item.text}),
     "collab_tool_call": lambda item: (item.tool or "task", {"description": item.prompt}),
@@ -5167,7 +5146,7 @@ def calls_in(code: str) -> Iterator[tuple[str, Any]]:
         if given is None:
             return
         name = match[1]
-        calls.append(web_run(given) if name == "web__run" else (name, given))
+        calls.append(web_use(Node(given)) if name == "web__run" else (name, given))
     yield from calls
 
 
@@ -5235,19 +5214,6 @@ class SavedCodex(Saved, Codex):
         self.scripts: dict[str, list[str]] = {}  # code -> the calls that it makes
         self.tokens: dict[str, int] = {}  # of the session so far
         self.grown: dict[str, int] = {}  # by how many they have grown since the last end
-
-    @staticmethod
-    def line_type(base: type[Event]) -> Any:
-        """Payloads and items hold words in the same members."""
-        blocks: Any = list[shape("text") | str] | str  # type: ignore[misc]
-        said = dict.fromkeys(("content", "summary", "summary_text"), blocks)
-        texts = "message role author recipient"
-        item = shape(texts, base=Codex.item_type(), **said)
-        texts += " type call_id name namespace input cwd model reason"
-        anys = "id text phase query arguments action output error source duration_ms"
-        own = {"info": shape(total_token_usage=dict[str, Any]), "item": item}
-        payload = shape(texts, anys=f"{anys} last_agent_message", **said, **own)
-        return shape(anys="timestamp", base=base, payload=payload)
 
     def read(self, line: Any) -> None:
         kind, payload = self.event.type, line.payload
@@ -5356,7 +5322,7 @@ class SavedCodex(Saved, Codex):
         name = f"{space}__{name.strip('_')}" if space.startswith("mcp__") else name
         identity = as_text(payload.call_id or payload.id)
         if payload.type == "web_search_call":
-            name, given = web_call(payload.query, Node(payload.action))
+            name, given = web_use(Node(payload.action), payload.query)
         made = [*calls_in(given)] if name == "exec" and isinstance(given, str) else []
         made = made or [(name, given)]
         ids = [identity, *(f"{identity}:{number}" for number in range(1, len(made)))]
@@ -6720,7 +6686,9 @@ AGENT_SIGNS = f"""
     -  kimi  role=_checkpoint|role=_usage|role=_system_prompt id|token_count|content
     -  kimi  role=assistant|role=tool :kimi
     -  cursor  role=user|role=assistant message.content
-    -  antigravity  :antigravity
+    -  antigravity  event=init conversation_id|init.conversation_id|init.permission_mode
+    -  antigravity  event=step_update step_update.step_type|step_update.conversation_id
+    -  antigravity  event=result result.conversation_id|result.denied_actions
     -  acp  jsonrpc=2.0 method=session/* params={{
     -  acp  jsonrpc=2.0 result.stopReason
 """
@@ -6782,16 +6750,6 @@ def holds(own: Mapping[str, Raw], test: str) -> bool:
     return text.startswith(wanted[:-1]) if wanted.endswith("*") else text == wanted
 
 
-def is_antigravitys(own: Mapping[str, Raw]) -> bool:
-    """Does the event name a member, which holds what only Antigravity writes?"""
-    event = as_text(decode_raw(own.get("event", b"")))
-    inner = members(bytes(own.get(event, b"")))
-    return bool(inner) and not ANTIGRAVITYS.isdisjoint((*inner, *own))
-
-
-ANTIGRAVITYS = frozenset("conversation_id step_type permission_mode denied_actions".split())
-
-
 def has_calls(own: Mapping[str, Raw]) -> bool:
     blocks = Node(decode_raw(own.get("message", b""))).each("content")
     return any(block["type"] in ("tool_use", "tool_result") for block in blocks)
@@ -6832,7 +6790,6 @@ AGENT_CHECKS: dict[str, Callable[[Mapping[str, Raw]], Any]] = {
     "grok": lambda own: GROK_TOOLS & {*map(as_text, as_list(decode_raw(own.get("tools", b""))))},
     "calls": has_calls,
     "kimi": is_kimis,
-    "antigravity": is_antigravitys,
     "logged": lambda own: not LOG_MEMBERS.isdisjoint(own),
 }
 
