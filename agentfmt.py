@@ -1874,7 +1874,6 @@ CREATED_DIFF = regex(rf"{CREATED}|(?:@@ .*\n)?(?:-\n)?\+.*(?:\n(?:\+.*|[- ]?))*\
 
 
 def creates_file(result: Any) -> bool:
-    """Did an edit create its file?"""
     before = bytes(memoryview(result.beforeFullFileContent)[:5])  # no copy of a file
     diff = decode_raw(result.diffString) if before in (b"", b"null", b'""') else None
     return CREATED_DIFF.match(as_text(diff)) is not None
@@ -2089,7 +2088,6 @@ class FinishedCall:
 
     @functools.cached_property
     def duration_ms(self) -> int | None:
-        """Milliseconds."""
         return call_duration(self.outcome)
 
     @functools.cached_property
@@ -2120,7 +2118,7 @@ class FinishedCall:
 
     @functools.cached_property
     def returned(self) -> str:
-        """What it returned, as a text; of a failure, what its reason doesn't say."""
+        """Of a failure, what its reason doesn't say."""
         outcome = self.outcome
         if outcome.tool == "shell":
             return self.printed
@@ -3152,13 +3150,13 @@ ARGUMENT_NAMES = {
     }.items()
     for name in names.split()
 }
-WHOLE_FILE = dict.fromkeys("content file_text CodeContent".split(), "fileText")
+CONTENT_ARGUMENTS = dict.fromkeys("content file_text CodeContent".split(), "fileText")
 TOOL_ARGUMENTS = {
     tool: ARGUMENT_NAMES | own
     for tool, own in {
         "shell": {"input": "command"},  # of Codex: code that runs commands
-        "write": WHOLE_FILE,
-        "edit": WHOLE_FILE,  # of a file that was there before
+        "write": CONTENT_ARGUMENTS,
+        "edit": CONTENT_ARGUMENTS,  # of a file that was there before
         "ls": {"target_directory": "path"},
         "grep": {"include": "glob", "Query": "pattern"},
         "glob": {
@@ -3262,7 +3260,6 @@ class ForeignCall(Struct, gc=False):
         return self.args()
 
     def with_names(self, args: dict[str, Any]) -> dict[str, Any]:
-        """Arguments with Cursor's names."""
         mcp = MCP_TOOL.fullmatch(self.name) if self.tool == "mcp" else None
         if mcp or self.server is not None:
             server = self.server or ""
@@ -3330,7 +3327,6 @@ class Answer(Struct, gc=False):
         return self.call.line("completed", body, self.ended())
 
     def result(self, args: dict[str, Any]) -> dict[str, Any]:
-        """Cursor's result of a call with these arguments."""
         self.complete()
         facts = {name: decode_raw(fact) for name, fact in self.facts.items()}
         return make_result(self, args, facts)
@@ -3414,7 +3410,6 @@ def patched_files(patch: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 @functools.lru_cache(256)
 def translate_tool(name: str) -> str:
-    """Cursor's name for another agent's tool."""
     translated = TOOL_NAMES.get(name.replace("_", "").lower(), name)
     return "mcp" if MCP_TOOL.fullmatch(name) else translated
 
@@ -3440,7 +3435,6 @@ TODO_TEXTS = ("content", "text", "description", "step", "title")
 
 
 def make_result(answer: Answer, args: dict[str, Any], facts: dict[str, Any]) -> dict[str, Any]:
-    """Cursor's result of a call."""
     variant, code, why = answer.ending()
     if variant not in ("success", "failure"):
         return {variant: {FAILURE_TEXT.get(variant, "errorMessage"): why}}
@@ -3708,7 +3702,7 @@ class Translator:
     of_run: tuple[str, ...] = ()
 
     @staticmethod
-    def line_type(base: type[Event]) -> Any:
+    def line_struct(base: type[Event]) -> Any:
         """The type of its lines; lines of the base type are read as a Node."""
         return base
 
@@ -3719,11 +3713,11 @@ class Translator:
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         self.maker = maker
         self.agent = self.name  # or a relative's
-        kind = self.line_type(maker.event_type)
+        kind = self.line_struct(maker.event_type)
         self.decode = msgspec.json.Decoder(kind).decode
         self.own_type: Any = kind if kind is not maker.event_type else None  # its own, if any
         self.session = session
-        self.passing = tuple(self.delta_types) if maker.silent else ()
+        self.skipped_types = tuple(self.delta_types) if maker.silent else ()
         self.prompts: list[Any] = []  # that came before the init of their run
         self.names_agent = False  # an event showed whose it is
         self.has_aside = False  # lines showed that there was a run, but nothing else of it
@@ -4188,9 +4182,6 @@ SAVED_TYPES = frozenset(
     "ai-title custom-title agent-name last-prompt pr-link frame-link worktree-state "
     "bridge-session relocated started atis-latch".split()
 )
-PLAIN_TYPES = frozenset(  # of these: words that others use, too
-    "summary file-history-snapshot attachment progress mode relocated started".split()
-)
 CLAUDE_INIT = {"permission_mode": "permissionMode"} | {
     name: name for name in "apiKeySource cwd model permissionMode tools mcp_servers".split()
 }
@@ -4213,16 +4204,16 @@ class Claude(Translator):
     places = places_in("stream_event event.delta.text event.delta.thinking")
     fragments = places_in("stream_event event.delta.partial_json")
 
-    of_run = ("final", "lost", "hosts_words")
+    of_run = ("final", "stopped_agent", "words_of_host")
     woken = False  # by the end of a task, and nothing was said since
-    wakes = 0  # how many results precede the run's own
+    results_ahead = 0  # that precede the run's own
     final: Any = None  # the agent's own last line
     by_schema = False  # a schema is given for the answer
     last_call: str | None = None  # the tool that the agent itself used last
-    lost = ""  # a sub-agent in the background that was stopped, and the agent said nothing since
+    stopped_agent = ""  # a sub-agent in the background; the agent said nothing since
     states_tokens = False  # a message stated tokens
-    hosts_words = ""  # what the host wrote in the agent's place, and the agent wrote nothing since
-    hosts_error = False  # they are an error
+    words_of_host = ""  # in the agent's place, who wrote nothing since
+    host_failed = False  # they are an error
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         super().__init__(maker, session)
@@ -4234,7 +4225,7 @@ class Claude(Translator):
         self.dismissed: set[str] = set()  # tasks that the agent itself stopped
 
     @staticmethod
-    def line_type(base: type[Event]) -> Any:
+    def line_struct(base: type[Event]) -> Any:
         """A line of a stream, or of a session that was saved. What may be large stays undecoded."""
         texts, anys = "type thinking id name tool_use_id", "is_error thought"
         anys += " functionCall functionResponse"
@@ -4284,15 +4275,14 @@ class Claude(Translator):
         """Begin a run, unless a task's end wakes the agent before the result of what it did so far:
         it holds that back, and states the result of each part at the end of all."""
         if self.woken and self.in_turn:
-            self.wakes += 1
+            self.results_ahead += 1
             return
         own = members(self.event.raw)
-        self.woken, self.lost, self.last_call, self.final = False, "", None, None
+        self.woken, self.stopped_agent, self.last_call, self.final = False, "", None, None
         self.by_schema = b'"StructuredOutput"' in bytes(own.get("tools", b""))
         self.begin(**{CLAUDE_INIT[key]: own[key] for key in own if key in CLAUDE_INIT})
 
     def task(self, subtype: str, notice: Any) -> None:
-        """Follow a task in the background."""
         task = as_text(notice["task_id"])
         call = as_text(notice["tool_use_id"]) or self.tasks.get(task, "")
         if subtype == "task_started":
@@ -4309,7 +4299,9 @@ class Claude(Translator):
             stopped = not states.isdisjoint(("stopped", "killed"))
             if stopped and call in self.running and task not in self.dismissed:
                 given = self.background.get(call, {}).get("description")
-                self.lost = as_text(decode_raw(given)) or as_text(notice["summary"]) or task
+                self.stopped_agent = (
+                    as_text(decode_raw(given)) or as_text(notice["summary"]) or task
+                )
             self.running.discard(call)
             self.ongoing.pop(call, None)
         if subtype == "task_notification":
@@ -4342,7 +4334,7 @@ class Claude(Translator):
             self.silent_reason = printed[2].strip() if printed[1] == "stderr" else ""
         self.woken = False
         if role == "assistant" and self.parent is None:
-            self.final, self.lost, self.hosts_words = self.event, "", ""
+            self.final, self.stopped_agent, self.words_of_host = self.event, "", ""
         self.begin_message(line.message and line.message.id)
         self.blocks(role, line, content)
 
@@ -4386,10 +4378,10 @@ class Claude(Translator):
     def hear_host(self, line: Any) -> None:
         """What the host writes is no word of the agent's, no answer and no act. It may fail."""
         text = message_text(line.message.content).strip()
-        self.hosts_error = states_error(line) or ERROR_ANSWER.match(text) is not None
+        self.host_failed = states_error(line) or ERROR_ANSWER.match(text) is not None
         if self.parent is None:
-            self.hosts_words = text
-        if self.hosts_error:
+            self.words_of_host = text
+        if self.host_failed:
             self.report_error([text, line.error], fatal=self.saved)
         else:
             self.event.kind = RUNLESS
@@ -4436,15 +4428,15 @@ class Claude(Translator):
         asked = next((bytes(own[key]) for key in STRUCTURED if key in own), b"null")
         if asked != b"null" and not decode_raw(own.get("result", b"")):
             own["result"] = compact(asked).decode()
-        repeats_host = decode_raw(own.get("result", b"")) == self.hosts_words != ""
+        repeats_host = decode_raw(own.get("result", b"")) == self.words_of_host != ""
         if repeats_host and self.latest_main == "assistant":  # whose words are the answer
             own.pop("result")
         for key in ("type", "subtype", "session_id"):
             own.pop(key, None)
-        if self.wakes and ended == "success":
-            self.wakes -= 1
+        if self.results_ahead and ended == "success":
+            self.results_ahead -= 1
         else:
-            self.wakes = 0
+            self.results_ahead = 0
             self.end(own.pop("error", None), subtype=ended, **own)
             if ended != "success":
                 self.last_call = None
@@ -4463,18 +4455,18 @@ class Claude(Translator):
             return f"it was stopped (terminal_reason {end})", CLAUDE_ENDS.get(end, "interrupted")
         if self.by_schema and not structured:
             return "it gave no answer by the schema that was asked for", None
-        if answer and answer == self.hosts_words:
-            if self.hosts_error:
+        if answer and answer == self.words_of_host:
+            if self.host_failed:
                 return f"its answer is only an error: {answer}", failure_in(answer)
             if self.latest_main == "tool_call":
                 return f"its answer is only its host's: {answer}", "unfinished"
-        return self.unanswered() if self.lost else None
+        return self.unanswered() if self.stopped_agent else None
 
     def unanswered(self) -> Flaw | None:
         """Why work goes on that the agent never came back to, if it does."""
-        if self.lost:
+        if self.stopped_agent:
             return (
-                f"a sub-agent in the background was stopped before it ended: {self.lost}",
+                f"a sub-agent in the background was stopped before it ended: {self.stopped_agent}",
                 "unfinished",
             )
         if self.last_call == "ScheduleWakeup":
@@ -4717,7 +4709,7 @@ class SavedClaude(Saved, Claude):
         self.early: dict[str, Any] = {}  # results whose calls are saved below them, by their IDs
         self.chains: dict[Any, str] = {}  # the calls of sub-agents' lines and messages, by ID
         self.sizes: dict[Any, int] = {}  # characters of messages
-        self.begun_only: set[Any] = set()  # messages whose lines count few tokens of their output
+        self.undercounted: set[Any] = set()  # messages whose lines count few tokens of their output
 
     def read(self, line: Any) -> None:
         kind, subtype = self.event.type, self.event.subtype
@@ -4780,19 +4772,19 @@ class SavedClaude(Saved, Claude):
         message = line.message
         identity = as_text(message and message.id) or line.uuid
         counted = self.add_usage(usage, identity)
-        self.begun_only.discard(identity)
+        self.undercounted.discard(identity)
         if not message or message.stop_reason is not None:
             return
         size = self.sizes.get(identity, 0) + sum(map(block_size, as_list(message.content)))
         self.sizes[identity] = size
         if size > counted.get("outputTokens", size) * MAX_PER_TOKEN:
-            self.begun_only.add(identity)
+            self.undercounted.add(identity)
 
     def end(self, error: Any = None, /, **members: Any) -> None:
         self.take_early(*self.early)
-        if self.begun_only:
+        if self.undercounted:
             self.counted.tokens.pop("outputTokens", None)
-        self.begun_only.clear()
+        self.undercounted.clear()
         self.sizes.clear()
         super().end(error, **members)
 
@@ -4811,7 +4803,6 @@ class SavedClaude(Saved, Claude):
             self.ask_all(text)
 
     def ask_all(self, *texts: str) -> None:
-        """Show what was typed."""
         for text in (*self.typed, *texts):
             self.ask(text)
         self.typed, self.asks = [], False
@@ -4887,7 +4878,6 @@ def as_block(part: Any, status: Any) -> None:
 
 
 def block_size(block: Any) -> int:
-    """The characters of what a block says."""
     said = block.text or block.thinking
     return len(said) if said else len(encode_json(block.input))
 
@@ -4971,7 +4961,7 @@ class Codex(Translator):
     commented = False  # there was commentary, and says so
 
     @staticmethod
-    def line_type(base: type[Event]) -> Any:
+    def line_struct(base: type[Event]) -> Any:
         """A line of a stream, or of a session that was saved: items and payloads hold words in the
         same members."""
         blocks: Any = list[shape("text") | str] | str  # type: ignore[misc]
@@ -5564,7 +5554,7 @@ class OpenCode(Translator):
         self.uses: dict[str, Any] = {}  # IDs of calls -> the parts that they were last used in
 
     @staticmethod
-    def line_type(base: type[Event]) -> Any:
+    def line_struct(base: type[Event]) -> Any:
         anys = "timestamp error rejected reason"
         return shape("sessionID", anys=anys, base=base, part=MessagePart)
 
@@ -5802,7 +5792,6 @@ class Copilot(Saved):
             self.call(data["toolCallId"], name, data["arguments"])
 
     def caller(self, line: Any, data: Any) -> str | None:
-        """The call of an event's sub-agent."""
         agent = first_text(line["agentId"])
         if agent and self.event.type == "subagent.started":
             self.agents = {**self.agents, agent: data["toolCallId"]}
@@ -5883,7 +5872,7 @@ class Pi(Saved):
     exit_code = r"Command exited with code (-?[0-9]{1,9})\s*\Z"
 
     @staticmethod
-    def line_type(base: type[Event]) -> Any:
+    def line_struct(base: type[Event]) -> Any:
         block: Any = shape("type", anys="thinking id name arguments", base=TextBlock)
         anys = "usage stopReason errorMessage timestamp"
         message: Any = shape("role model", anys=anys, base=Message)
@@ -6625,7 +6614,7 @@ AGENT_SIGNS = f"""
     notification  goose  extension_id
     *  qwen  {CLAUDE_SAVED_IT} systemPayload|toolCallResult|message.parts
     *  claude  {CLAUDE_SAVED_IT}
-    {",".join(sorted(SAVED_TYPES - PLAIN_TYPES))}  claude  sessionId="
+    {",".join(sorted(kind for kind in SAVED_TYPES if "-" in kind))}  claude  sessionId="
     summary  claude  leafUuid=" summary="
     file-history-snapshot  claude  snapshot={{ messageId="
     attachment,progress,mode,relocated  claude  sessionId=" attachment|data|mode|relocatedCwd
@@ -6862,7 +6851,7 @@ def form_of(kind: type[Translator], event: Event) -> type[Translator]:
     return form if holds else kind
 
 
-def acts_in(line: bytes, maker: EventMaker) -> Iterator[tuple[bytes, str | None]]:
+def words_or_calls_in(line: bytes, maker: EventMaker) -> Iterator[tuple[bytes, str | None]]:
     """What an agent says or does in a line, wrapped or not, that isn't the end of a run; and the
     session that it names."""
     text = line[max(line.find(b"{"), 0) :]
@@ -7420,8 +7409,8 @@ class Sessions:
                     runs.track(run, one)
                 if is_read:
                     yield one
-            passing = session.translator is not None and session.translator.passing
-            if passing or session.run is not run or stated != name:
+            skipped = session.translator is not None and session.translator.skipped_types
+            if skipped or session.run is not run or stated != name:
                 types, name, run = self.going_on = self.go_on(session, stated)
 
     def step(self, session: Session, event: Event, *, is_read: bool) -> Iterator[Event]:
@@ -7444,7 +7433,7 @@ class Sessions:
             return NOT_GOING_ON  # what follows may show its agent, or belong to another one
         if translator is None:
             return AGENT_TYPES, name, run
-        return translator.passing if translator.goes_on(name) else (), name, run
+        return translator.skipped_types if translator.goes_on(name) else (), name, run
 
     def is_rejected(self, line: bytes, event: Any) -> bool:
         """Report a line that isn't an event, or is in another wrapping than those of its FILE."""
@@ -7468,7 +7457,7 @@ class Sessions:
         """Is a line in another wrapping of an agent's run that is none of this FILE's?"""
         return any(
             name not in self.table and (name or line.startswith(text))
-            for text, name in acts_in(line, self.maker)
+            for text, name in words_or_calls_in(line, self.maker)
         )
 
     # Whose an event is.
