@@ -144,6 +144,10 @@ def regex(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     return cast("re.Pattern[AnyStr]", LazyPattern(pattern, flags))
 
 
+def word_set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
 OK, FAILED, ERROR, DAMAGED = 0, 1, 2, 3  # exit statuses; a signal adds 128
 EXIT_HELP = """Exit status:
   0                   every run succeeded
@@ -1814,9 +1818,8 @@ def tool_of(event: Event) -> tuple[str, Any]:
     """The name of a call's tool, and its body; the name may stand only in its start."""
     if event.tool_call is None:
         made = event.translated
-        event.tool_call = (
-            made.decoded_call() if made else decode_as(event.raw, Event).tool_call or {}
-        )
+        decoded = None if made else decode_as(event.raw, Event).tool_call
+        event.tool_call = made.decoded_call() if made else decoded or {}
     body: Any
     for key, body in event.tool_call.items():
         if type(body) is ToolCall:
@@ -3634,8 +3637,8 @@ def places_in(*rows: str) -> dict[str, Places]:
 
 
 SHARED_TYPES = frozenset(("user", "assistant", "error", "result"))  # other agents' as well
-CURSOR_TYPES = SHARED_TYPES | frozenset(
-    "system thinking tool_call interaction_query connection retry turn_ended".split()
+CURSOR_TYPES = SHARED_TYPES | word_set(
+    "system thinking tool_call interaction_query connection retry turn_ended"
 )
 CURSOR_ALONE = CURSOR_TYPES - SHARED_TYPES - {"system"}
 AGENT_TYPES: Sequence[str | None] = ("assistant", "thinking", "tool_call")  # what only it does
@@ -3837,9 +3840,8 @@ class Translator:
         maker = self.maker
         raw, made = (encode_json(made()), None) if maker.lines and made else (b"", made)
         means, line = INIT if subtype == "init" else KINDS.get(kind, OTHER), self.original
-        new = maker.event_type(
-            kind, subtype, self.session, call_id, None, parent, raw, made, line, means
-        )
+        ids = self.session, call_id, None, parent
+        new = maker.event_type(kind, subtype, *ids, raw, made, line, means)
         self.events.append(new)
         if kind != "error":
             if subtype not in NOTICES:
@@ -4177,10 +4179,10 @@ class Cursor(Translator):
 # Types of lines between Claude and its host.
 CONTROL_TYPES = {"control_request", "control_response", "control_cancel_request", "keep_alive"}
 # Types of lines that only saved sessions hold, some of which name no session.
-SAVED_TYPES = frozenset(
+SAVED_TYPES = word_set(
     "summary file-history-snapshot attachment progress queue-operation permission-mode mode "
     "ai-title custom-title agent-name last-prompt pr-link frame-link worktree-state "
-    "bridge-session relocated started atis-latch".split()
+    "bridge-session relocated started atis-latch"
 )
 CLAUDE_INIT = {"permission_mode": "permissionMode"} | {
     name: name for name in "apiKeySource cwd model permissionMode tools mcp_servers".split()
@@ -4289,19 +4291,16 @@ class Claude(Translator):
             self.tasks[task] = call
             self.ongoing[call] = as_text(notice["description"]) or task
         elif subtype == "background_tasks_changed":  # it lists all of them
-            listed = {
-                self.tasks.get(as_word(entry["task_id"]), "") for entry in notice.each("tasks")
-            }
+            ids = (as_word(entry["task_id"]) for entry in notice.each("tasks"))
+            listed = {self.tasks.get(task, "") for task in ids}
             self.running &= listed
             self.ongoing = {call: self.ongoing[call] for call in self.ongoing if call in listed}
         elif subtype == "task_notification" or notice["patch.status"] not in TASK_STATES:
             states = {as_text(notice["status"]), as_text(notice["patch.status"])}
             stopped = not states.isdisjoint(("stopped", "killed"))
             if stopped and call in self.running and task not in self.dismissed:
-                given = self.background.get(call, {}).get("description")
-                self.stopped_agent = (
-                    as_text(decode_raw(given)) or as_text(notice["summary"]) or task
-                )
+                about = decode_raw(self.background.get(call, {}).get("description"))
+                self.stopped_agent = as_text(about) or as_text(notice["summary"]) or task
             self.running.discard(call)
             self.ongoing.pop(call, None)
         if subtype == "task_notification":
@@ -4465,10 +4464,8 @@ class Claude(Translator):
     def unanswered(self) -> Flaw | None:
         """Why work goes on that the agent never came back to, if it does."""
         if self.stopped_agent:
-            return (
-                f"a sub-agent in the background was stopped before it ended: {self.stopped_agent}",
-                "unfinished",
-            )
+            what = "a sub-agent in the background was stopped before it ended"
+            return f"{what}: {self.stopped_agent}", "unfinished"
         if self.last_call == "ScheduleWakeup":
             return "it was to be woken again, and never was", "unfinished"
         return None
@@ -4493,9 +4490,8 @@ class Claude(Translator):
         failed, kind = block.is_error is True, "denied" if identity in self.denied else ""
         if line.tool_result_meta and not kind:
             marks = Node(decode_raw(line.tool_result_meta)).each()
-            kind = next(
-                (mark["non_execution_kind"] for mark in marks if mark["id"] == identity), ""
-            )
+            kinds = (mark["non_execution_kind"] for mark in marks if mark["id"] == identity)
+            kind = next(kinds, "")
         if not kind and result.status == "cancelled":
             kind = "rejected"
         if result.isAsync is True or result.status == "async_launched":
@@ -4510,16 +4506,13 @@ class Claude(Translator):
         if about := self.background.get(identity):
             name = as_text(decode_raw(next(iter(about.values()))))
             self.ongoing.setdefault(identity, name or called.tool)
-        outcome: dict[str, Any] = {"facts": {}}
-        if is_only_started(called.tool, result):
-            outcome["facts"] = {"isBackground": True}
-        if called.tool == "shell":
-            outcome["code"] = claude_code(block.content, result, failed=failed)
         later = functools.partial(claude_result, called, block.content, result, failed=failed)
-        existed = result.type == "update"
-        self.answer(
-            identity, None, failed=failed, kind=kind, existed=existed, later=later, **outcome
-        )
+        more = {"kind": kind, "existed": result.type == "update", "later": later}
+        if is_only_started(called.tool, result):
+            more["facts"] = {"isBackground": True}
+        if called.tool == "shell":
+            more["code"] = claude_code(block.content, result, failed=failed)
+        self.answer(identity, None, failed=failed, **more)
 
 
 SYNTHETIC = "<synthetic>"  # the model of messages that the host wrote
@@ -4932,9 +4925,7 @@ INJECTED = regex(
 
 
 # Types of lines that only saved sessions hold.
-ROLLOUT_TYPES = frozenset(
-    "session_meta turn_context response_item event_msg compacted world_state".split()
-)
+ROLLOUT_TYPES = word_set("session_meta turn_context response_item event_msg compacted world_state")
 
 
 class Codex(Translator):
@@ -4945,8 +4936,8 @@ class Codex(Translator):
 
     name = "codex"
     takes_strays = True
-    own_types = frozenset(
-        "item.started item.updated item.completed turn.started turn.completed turn.failed".split()
+    own_types = word_set(
+        "item.started item.updated item.completed turn.started turn.completed turn.failed"
     )
     places = places_in("item.completed item.text")
     fragments = places_in(
@@ -5013,10 +5004,11 @@ class Codex(Translator):
             self.use(item.id, item, name, given, done=done)
         elif what == "file_change":
             for number, change in enumerate(item.changes or ()):
-                name = CODEX_CHANGES.get(change.kind, "edit")
-                self.use(
-                    f"{as_text(item.id)}.{number}", item, name, {"path": change.path}, done=done
+                name, identity = (
+                    CODEX_CHANGES.get(change.kind, "edit"),
+                    f"{as_text(item.id)}.{number}",
                 )
+                self.use(identity, item, name, {"path": change.path}, done=done)
         elif what in ("agent_message", "assistant_message") and done:
             aside = item.phase == "commentary"
             text = item.text if self.maker.native else "".join(plan_parts(as_text(item.text)))
@@ -5305,11 +5297,9 @@ class SavedCodex(Saved, Codex):
         given = payload.arguments or payload.input or payload.action
         if isinstance(given, str) and given.startswith("{"):
             given = Raw(to_utf8(given))
-        name, space = (
-            payload.name or (payload.type or "").removesuffix("_call"),
-            payload.namespace or "",
-        )
-        name = f"{space}__{name.strip('_')}" if space.startswith("mcp__") else name
+        name = payload.name or (payload.type or "").removesuffix("_call")
+        if (payload.namespace or "").startswith("mcp__"):
+            name = f"{payload.namespace}__{name.strip('_')}"
         identity = as_text(payload.call_id or payload.id)
         if payload.type == "web_search_call":
             name, given = web_use(Node(payload.action), payload.query)
@@ -5452,14 +5442,14 @@ GEMINI_TOOLS = (
     "tracker_", "discovered_tool_", "update_topic", "get_internal_docs", "cli_help",
     "complete_task", "delegate_to_agent", "list_background", "read_background",
 )  # fmt: skip
-VERBS = frozenset(
+VERBS = word_set(
     "add analyze apply ask build call cancel capture check clear click close commit convert copy "
     "create delete deploy describe download edit evaluate execute export extract fetch fill find "
     "format generate get import insert inspect install list load lookup make merge move navigate "
     "open parse perform press process publish pull push put query read remove rename render reset "
     "resolve restart retrieve run save scan scrape search select send set show start stop store "
     "submit summarize sync take test transform translate trigger type update upload validate "
-    "verify view wait write".split()
+    "verify view wait write"
 )
 
 
@@ -5646,9 +5636,8 @@ class OpenCode(Translator):
         elif self.reason not in (None, "tool-calls"):
             self.end()
         elif self.reason is None and self.latest in AGENT_TYPES:
-            self.report_error(
-                "its last step never finished; OpenCode sometimes loses its last event"
-            )
+            what = "its last step never finished; OpenCode sometimes loses its last event"
+            self.report_error(what)
 
 
 class Droid(Translator):
@@ -5843,18 +5832,18 @@ class Pi(Saved):
     """
 
     name = "pi"
-    own_types = frozenset(
+    own_types = word_set(
         "agent_start agent_end agent_settled turn_start turn_end message_start message_update "
         "message_end auto_retry_start auto_retry_end compaction_start compaction_end "
         "entry_appended auto_compaction_start auto_compaction_end queue_update "
         "tool_execution_start tool_execution_update tool_execution_end extension_error "
         "summarization_retry_scheduled summarization_retry_attempt_start session_info_changed "
         "summarization_retry_finished thinking_level_changed bash_execution_update "
-        "extension_ui_request extension_ui_response".split()
+        "extension_ui_request extension_ui_response"
     )
-    entries = frozenset(
+    entries = word_set(
         "message model_change thinking_level_change custom custom_message compaction "
-        "branch_summary label session_info".split()
+        "branch_summary label session_info"
     )
     delta_types = frozenset(("message_update",))
     places = places_in("message_update assistantMessageEvent.delta")
@@ -6237,9 +6226,8 @@ class Antigravity(Translator):
         elif self.going is not None:
             error = "stopped within a step, though it says success"
         elif not answered:
-            denied = first_names(
-                as_text(action["display_name"]) for action in result.each("denied_actions")
-            )
+            actions = result.each("denied_actions")
+            denied = first_names(as_text(action["display_name"]) for action in actions)
             error = "no answer, though it says success" + (f"; denied: {denied}" if denied else "")
         else:
             error = ""
@@ -6569,9 +6557,7 @@ class Acp(Translator):
             self.answer(identity, text, failed=status == "failed", code=code)
 
 
-ACP_ACTS = frozenset(
-    "agent_message_chunk agent_thought_chunk tool_call tool_call_update plan".split()
-)
+ACP_ACTS = word_set("agent_message_chunk agent_thought_chunk tool_call tool_call_update plan")
 ACP_TOOLS = {
     "read": "read", "edit": "edit", "delete": "delete", "execute": "shell", "fetch": "webFetch",
     "search": "grep", "switch_mode": "switchMode",
@@ -6746,12 +6732,12 @@ def has_calls(own: Mapping[str, Raw]) -> bool:
 
 # Tools that no other agent has by these names, and those that others have, too: then by the ID of a
 # call, as its model made it.
-KIMI_TOOLS = frozenset(
+KIMI_TOOLS = word_set(
     "CreateSubagent FetchURL PatchFile ReadFile ReadMediaFile SearchWeb SendDMail SetTodoList "
-    "StrReplaceFile WriteFile".split()
+    "StrReplaceFile WriteFile"
 )
-COMMON_TOOLS = frozenset(
-    "Agent AskUserQuestion Bash Edit Glob Grep Read Shell Task Think TodoList Write".split()
+COMMON_TOOLS = word_set(
+    "Agent AskUserQuestion Bash Edit Glob Grep Read Shell Task Think TodoList Write"
 )
 OTHER_MODELS = ("call_", "toolu_", "chatcmpl-")
 
@@ -6772,11 +6758,16 @@ def is_kimis(own: Mapping[str, Raw]) -> bool:
     return any("think" in part.value for part in parts)
 
 
-GROK_TOOLS = frozenset("run_terminal_command run_terminal_cmd search_replace list_dir".split())
+GROK_TOOLS = word_set("run_terminal_command run_terminal_cmd search_replace list_dir")
 
-LOG_MEMBERS = frozenset("level severity msg logger service pid hostname".split())
-AGENT_CHECKS: dict[str, Callable[[Mapping[str, Raw]], Any]] = {
-    "grok": lambda own: GROK_TOOLS & {*map(as_text, as_list(decode_raw(own.get("tools", b""))))},
+
+def has_groks_tools(own: Mapping[str, Raw]) -> bool:
+    return not GROK_TOOLS.isdisjoint(map(as_text, as_list(decode_raw(own.get("tools", b"")))))
+
+
+LOG_MEMBERS = word_set("level severity msg logger service pid hostname")
+AGENT_CHECKS: dict[str, Callable[[Mapping[str, Raw]], bool]] = {
+    "grok": has_groks_tools,
     "calls": has_calls,
     "kimi": is_kimis,
     "logged": lambda own: not LOG_MEMBERS.isdisjoint(own),
