@@ -3795,8 +3795,8 @@ class Translator:
             return cast("str | None", stated or None)
         return first_text(Node(details(event))[path]) or None
 
-    def translate(self, event: Event) -> Sequence[Event]:
-        """Translate an event; one without a counterpart is returned itself."""
+    def translate(self, event: Event, *, strange: bool = False) -> Sequence[Event]:
+        """Translate an event; one without a counterpart, or a stranger's, is returned itself."""
         maker, self.event, self.events = self.maker, event, []
         early = not self.latest and not event.session_id  # a line that follows may name it
         if not event.session_id:
@@ -3805,11 +3805,8 @@ class Translator:
             places = self.places.get(event.type or "", SPOKEN_PLACES)
             self.original = OriginalLine(event.raw, places)
             self.blank_fragments(*self.fragments.get(event.type or "", ()))
-        line: Any = event
-        if type(event) is not self.own_type:  # it was decoded as another agent's
-            line = decode_as(event.raw, self.own_type) if self.own_type else Node(details(event))
-        self.stamp = getattr(line, "timestamp", None) if self.own_type else line["timestamp"]
-        self.read(line)
+        if not strange:
+            self.read(self.as_own(event))
         if self.stamp is not None and (self.events or not self.saved):
             self.counted.pass_time(self.stamp)
         if self.events:
@@ -3822,6 +3819,16 @@ class Translator:
         event.original = self.original
         event.unprinted = not maker.native and event.type not in CURSOR_ALONE
         return (event,)
+
+    def as_own(self, event: Event) -> Any:
+        """An event as this agent's lines are read, with the time that it states."""
+        line: Any = event
+        if not self.own_type:
+            line = Node(details(event))
+        elif type(event) is not self.own_type:  # it was decoded as another agent's
+            line = decode_as(event.raw, self.own_type)
+        self.stamp = getattr(line, "timestamp", None) if self.own_type else line["timestamp"]
+        return line
 
     def show_agent(self, event: Event) -> None:
         """Let a conversion show whose lines it was made of, even if their init did not."""
@@ -6023,7 +6030,8 @@ class Kimi(Saved):
         """Only the last line names it."""
 
     def read(self, line: Any) -> None:
-        role, kind = line["role"], self.event.type
+        kind = self.event.type
+        role = line["role"] if kind is None else ""
         self.saved |= role in KIMI_ROLES
         if kind == "system.version":
             self.finish()
@@ -6431,7 +6439,8 @@ class SavedCursor(Saved):
     number = 0  # of calls, which have no IDs
 
     def read(self, line: Any) -> None:
-        role, kind = line["role"], self.event.type
+        kind = self.event.type
+        role = line["role"] if kind is None else ""
         if kind == "turn_ended":
             self.settle_calls()
             status = as_text(line["status"])
@@ -6589,14 +6598,14 @@ AGENT_SIGNS = f"""
     system.version,turn.step.retrying,session.resume_hint  kimi  role=meta
     text,thought  grok  data=" !:logged
     tool_call,tool_call_update  grok  toolCallId=" title|status|toolName|rawInput
-    end  grok  stopReason=" sessionId="
+    end  grok  stopReason=" sessionId="|requestId="
     available_commands  grok  tools=[ commands=[
     agent_event  cline  event.type
     run_start  cline  providerId=" modelId="
     run_result  cline  finishReason=" iterations|usage|durationMs
     hook_event  cline  hookEventName=" agentId|taskId
     message  goose  message.role message.content !parentId !:logged
-    complete  goose  total_tokens <total_tokens,input_tokens,output_tokens,cost_usd
+    complete  goose  total_tokens input_tokens|output_tokens|<total_tokens
     notification  goose  extension_id
     *  qwen  {CLAUDE_SAVED_IT} systemPayload|toolCallResult|message.parts
     *  claude  {CLAUDE_SAVED_IT}
@@ -6628,12 +6637,12 @@ AGENT_SIGNS = f"""
     message  pi  id=" parentId message.timestamp
     response  pi  command=" success
     init  gemini  session_id=" model="
-    message  gemini  role=user|role=assistant content=" <role,content,delta,timestamp
+    message  gemini  role=user|role=assistant content=" timestamp="|delta|<role,content
     tool_use  gemini  tool_id=" tool_name="
     tool_result  gemini  tool_id=" status="
-    result  gemini  status=" stats={{
+    result  gemini  status=" stats={{|error={{|timestamp="
     error  gemini  severity=warning|severity=error message="
-    message  droid  role=" text=" session_id="
+    message  droid  role=" text=" session_id|id
     tool_call  droid  toolName|toolId parameters={{
     tool_result  droid  toolName|toolId isError|value|error
     completion  droid  session_id=" finalText|numTurns|durationMs|isError
@@ -6663,7 +6672,7 @@ AGENT_SIGNS = f"""
     -  cursor  role=user|role=assistant message.content
     -  antigravity  event=init conversation_id|init.conversation_id|init.permission_mode
     -  antigravity  event=step_update step_update.step_type|step_update.conversation_id
-    -  antigravity  event=result result.conversation_id|result.denied_actions
+    -  antigravity  event=result result.conversation_id|result.num_turns
     -  acp  jsonrpc=2.0 method=session/* params={{
     -  acp  jsonrpc=2.0 result.stopReason
 """
@@ -6680,6 +6689,19 @@ def recognize(line: bytes) -> str | None:
         if needed <= own.keys() and all(holds(own, test) for test in tests):
             return agent
     return None
+
+
+def lacks_signs(event: Event, agent: str) -> bool:
+    """Do an agent's lines of this type hold more than this one, which shows no agent? Of messages,
+    of lines with a subtype, and of those without a type or an event, not all do."""
+    kind = event.type or ("-" if "event" in members(event.raw) else "")
+    return not event.subtype and kind not in MESSAGE_TYPES and has_signs(kind, agent)
+
+
+@functools.lru_cache(maxsize=CACHED_DECISIONS)
+def has_signs(kind: str, agent: str) -> bool:
+    rows = (row.split()[:2] for row in AGENT_SIGNS.strip().splitlines())
+    return any(name == agent and types != "*" and fits((kind,), types) for types, name in rows)
 
 
 @functools.lru_cache(maxsize=CACHED_DECISIONS)
@@ -6739,6 +6761,7 @@ KIMI_TOOLS = word_set(
 COMMON_TOOLS = word_set(
     "Agent AskUserQuestion Bash Edit Glob Grep Read Shell Task Think TodoList Write"
 )
+MESSAGE_TYPES = ("user", "assistant", "message")
 OTHER_MODELS = ("call_", "toolu_", "chatcmpl-")
 
 
@@ -7476,7 +7499,8 @@ class Sessions:
             self.refuse_redaction()
         counted = session.translator.counted
         times = counted.first, counted.last
-        events = session.translator.translate(event)
+        strange = found is None and lacks_signs(event, session.reader.name)
+        events = session.translator.translate(event, strange=strange)
         if found or events[0] is not event or session.saved:
             return session, events
         counted.first, counted.last = times  # a line of nobody's dates no run

@@ -96,6 +96,11 @@ TABLE: dict[str, tuple[Stream, str]] = {
     "an error, and no more": ([*OPEN, *ERROR], "codex th-1 not logged in"),
     "a type that several agents have": ([*gemini(), *TOOL, *GOOD["gemini"][2:]],
         "gemini ge-1 succeeded"),
+    "what lacks the members that the agent's lines of the type have": ([*gemini(),
+        *lines({"type": "result", "status": "success"}, {"type": "error"}), *GOOD["gemini"][2:]],
+        "gemini ge-1 succeeded"),
+    "and no end follows": ([*gemini(), *lines({"type": "result", "status": "success"})],
+        "gemini ge-1 unfinished"),
     # 5: nobody's, and no agent is at work
     "a new type behind a run": ([*GOOD["codex"], *NEW], CODEX),
     "words behind a run": ([*GOOD["codex"], *SAID], f"{CODEX}, cursor None unfinished"),

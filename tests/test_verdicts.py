@@ -151,7 +151,8 @@ def launched(**end: Any) -> list[Line]:
 def gemini(*lines: Line, out: int | None = 5) -> list[Line]:
     begun = {"type": "init", "session_id": "s", "model": "m"}
     stats = {} if out is None else {"stats": {"output_tokens": out}}
-    return [begun, *lines, {"type": "result", "status": "success", **stats}]
+    end = {"type": "result", "status": "success", "timestamp": "2026-01-01T00:00:00.000Z"}
+    return [begun, *lines, {**end, **stats}]
 
 
 def warns(message: str) -> Line:
