@@ -253,8 +253,9 @@ def join_surrogates(text: str) -> str:
 def escape_line(line: str) -> str:
     """Escape an agent's line so that it is safe on its own; its tabs stay. Deltas may have split a
     character."""
-    parts = map(escape, join_surrogates(line.removesuffix("\r")).split("\t"))
-    return COLONS.sub(r"\1\\x3a", "\t".join(parts))
+    line = join_surrogates(line.removesuffix("\r"))
+    safe = "\t".join(map(escape, line.split("\t"))) if "\t" in line else escape(line)
+    return COLONS.sub(r"\1\\x3a", safe)
 
 
 def excerpt(text: str) -> str:
@@ -11942,25 +11943,17 @@ PATH = regex(r"(?!\w+://)[^\s/\\]*[/\\]\S*")
 
 class Column(NamedTuple):
     """A member of rows on a terminal: its width, 0 for what is left; the highest rank is dropped
-    first. Of several names the last that has a value counts."""
+    first. Of several names the last that has a value counts. ``show`` writes a number."""
 
     names: str
     width: int
     rank: int = 0
     title: str = ""
+    show: Callable[[Any], str] = str
 
     def text(self, row: Mapping[str, Any]) -> str:
-        """A value as people read it; numbers on the right."""
-        given = [name for name in self.names.split() if row.get(name) is not None]
-        name = given[-1] if given else ""
-        value = row.get(name, "")
-        if name == "cost_usd":
-            value = format_cost(value)
-        elif name.endswith("_ms"):
-            value = format_duration(int(value))
-        elif isinstance(value, (int, float)):
-            value = f"{value:,}"
-        return escape(str(value))
+        values = [row[name] for name in self.names.split() if row.get(name) is not None]
+        return escape(self.show(values[-1])) if values else ""
 
 
 class Grid:
@@ -11992,12 +11985,12 @@ class Grid:
             width = column.width or self.left
             shown = cut_middle(text, width)
             blank = " " * (width - display_width(shown))
-            cells.append(blank + shown if column.names in NUMBERS else shown + blank)
+            cells.append(shown + blank if column.show is str else blank + shown)
         return "  ".join(cells).rstrip()
 
 
 LEAST_TEXT = 20  # columns of the one that has what is left
-NUMBERS = frozenset("duration_ms actions failures tokens_in tokens_out cost_usd".split())
+grouped = "{:,}".format  # digits of a number
 
 
 def cut_middle(text: str, room: int) -> str:
@@ -12925,8 +12918,7 @@ def change_words(file: FileChange) -> str:
     return ", ".join(filter(None, (word, lines)))
 
 
-BLANK_LINE = 2  # bytes below a block
-END_LIST_SIZE = 12  # bytes that part words from a list before them
+GAP, END_OF_LIST = 2, 14  # bytes that part a block from the next, and words from calls before them
 
 
 class Step(NamedTuple):
@@ -12938,9 +12930,7 @@ class Step(NamedTuple):
     cut: bool = False  # is the best left out?
 
     def size(self, form: int = 0) -> int:
-        """Bytes, with what parts words from the list of calls before them."""
-        size = len(self.forms[form]) + BLANK_LINE
-        return size if self.noun == "call" else size + END_LIST_SIZE
+        return len(self.forms[form]) + (GAP if self.noun == "call" else END_OF_LIST)
 
 
 class Chapter:
@@ -12967,12 +12957,12 @@ class Chapter:
             return
         left = room
         for name in filter(self.parts.__contains__, SHARES):
-            most = left * SHARES[name] - BLANK_LINE
+            most = left * SHARES[name] - GAP
             self.parts[name] = [form for form in self.parts[name] if len(form) <= most]
-            left -= len(self[name]) + BLANK_LINE
+            left -= len(self[name]) + GAP
         self.framed = left >= FRAME_SIZE
         self.fit_steps(left - FRAME_SIZE)
-        parts = sum(len(self[name]) + BLANK_LINE for name in self.parts)
+        parts = sum(len(self[name]) + GAP for name in self.parts)
         self.size = FRAME_SIZE + parts + sum(map(Step.size, self.steps))
 
     def fit_steps(self, room: int) -> None:
@@ -13021,15 +13011,15 @@ def share(needs: Iterable[int], room: int) -> int:
 class RunInReport:
     """What is noted of a run in a report until it ends."""
 
-    def __init__(self, run: Run, number: int) -> None:
-        self.run, self.notes, self.chapter = run, notes_of(run), Chapter(number)
+    def __init__(self, run: Run, chapter: Chapter) -> None:
+        self.run, self.notes, self.chapter = run, notes_of(run), chapter
         self.prompt = self.title = ""  # their first lines; without a prompt, words are the title
         self.words = ""  # the last ones
         self.said_ms: int | None = None  # when the words began that are being said
         self.dated_ms: int | None = None  # the last time that was shown
         self.places: dict[str, str] = {}  # of the first change of each file
         # Of sub-agents, by the call that made them: items, whole and brief; calls left out.
-        self.inner: dict[str | None, list[tuple[str, str]]] = {}
+        self.inner: dict[str | None, list[Step]] = {}
         self.missing: dict[str | None, int] = {}
         # On a page:
         self.bars: list[Any] = []  # of its timeline
@@ -13088,24 +13078,26 @@ class Document(Writer):
             run = event.run
             if run is not None:
                 if run not in self.runs:
-                    self.runs[run] = RunInReport(run, self.next_number())
-                    self.chapters[self.begun] = self.runs[run].chapter
+                    self.runs[run] = RunInReport(run, self.new_chapter())
                 self.latest = self.runs[run]
                 self.follow(event, self.latest)
             elif event.kind == IMPLIED:
                 yield from self.close_all(self.notes.total)
             elif event.kind == NO_RUN:
-                chapter = self.chapters[self.begun] = Chapter(self.next_number())
+                chapter = self.new_chapter()
                 self.end_chapter(chapter, self.frame_file(chapter, event))
             elif self.latest and self.acts and self.detail and (ended := notice_action(event)):
                 self.put(self.latest, Step([self.write_item(Item(ended), ())], "call"))
 
-    def next_number(self) -> int:
+    def new_chapter(self) -> Chapter:
         self.begun += 1
-        return self.begun
+        self.chapters[self.begun] = Chapter(self.begun)
+        return self.chapters[self.begun]
 
     def follow(self, event: Any, part: RunInReport) -> None:
         notes = part.notes
+        notes.date(event)
+        part.dated_ms = part.dated_ms or notes.started_ms  # the head of a run says so
         if event.type == "thinking":
             self.say(part, notes.think(event))
             return
@@ -13176,7 +13168,7 @@ class Document(Writer):
         texts = [encode_line(form) for form in forms if form]
         if texts:
             chapter.parts[name] = texts
-            self.grow(chapter, texts[0], len(texts[0]) + BLANK_LINE)
+            self.grow(chapter, texts[0], len(texts[0]) + GAP)
 
     def grow(self, chapter: Chapter, text: bytes, size: int) -> None:
         """Count what is kept, and its redactions, for all is printed when runs are over. What there
@@ -13240,14 +13232,14 @@ class Document(Writer):
     def step(self, part: RunInReport, item: Item, call_id: str | None) -> Step:
         """An item with what it opens and what a sub-agent did; without the first; alone."""
         inner, bare = part.inner.pop(call_id, []), item._replace(details={})
-        self.nested_size -= sum(len(whole) + len(brief) for whole, brief in inner)
+        self.nested_size -= sum(len(form) for step in inner for form in step.forms)
         deeper = part.missing.pop(call_id, 0)
         forms = [self.write_item(bare._replace(missing=deeper + len(inner)), ())]
         if inner:
-            brief = [brief for _, brief in inner]
+            brief = [step.forms[-1] for step in inner]
             forms.insert(0, self.write_item(bare._replace(missing=deeper), brief))
         if inner or item.details:
-            inside = [whole for whole, _ in inner]
+            inside = [step.forms[0] for step in inner]
             forms.insert(0, self.write_item(item._replace(missing=deeper), inside))
         return Step(forms, "call", item.act.failed)
 
@@ -13259,8 +13251,8 @@ class Document(Writer):
             step = self.step(part, self.item_of(part, call), call_id)
             self.place(part, call.parent, step)
         else:  # but not what its sub-agent did
-            for forms in part.inner.pop(call_id, []):
-                self.place(part, call.parent, Step(forms, "call"))
+            for inner in part.inner.pop(call_id, []):
+                self.place(part, call.parent, inner)
 
     def is_too_deep(self, part: RunInReport, parent: str | None, call_id: str | None) -> bool:
         """Is a call too deep in sub-agents, or one of too many? It is counted for the item of the
@@ -13277,10 +13269,10 @@ class Document(Writer):
         if parent is None:
             self.put(part, step)
             return
-        whole, brief = step.forms[0], step.forms[:2][-1]
-        whole = whole if self.nested_size < MAX_NESTED else brief
-        self.nested_size += len(whole) + len(brief)
-        part.inner.setdefault(parent, []).append((whole, brief))
+        forms = [*dict.fromkeys((step.forms[0], step.forms[:2][-1]))]
+        forms = forms if self.nested_size < MAX_NESTED else forms[-1:]
+        self.nested_size += sum(map(len, forms))
+        part.inner.setdefault(parent, []).append(step._replace(forms=forms))
 
     def unfinished(self, part: RunInReport) -> None:
         """The calls that go on when a run ends, and what sub-agents did whose call is over."""
@@ -13419,16 +13411,12 @@ class Markdown(Document):
             head = f"## {GOOD if total.all_succeeded else BAD} {literal(verdict_of_all(total))}"
             if len(rows) < self.begun:
                 rows = (*rows, f"| | | ... and {plural(self.begun - len(rows), 'more run')} | | |")
-            titles = f"| run | {self.second} | prompt | time | actions |\n|---|---|---|--:|---|"
+            whose = "file" if self.view.headings else "agent"
+            titles = f"| run | {whose} | prompt | time | actions |\n|---|---|---|--:|---|"
             table = "\n".join((titles, *rows))
             yield f"{head}\n\n{table}\n\n{self.stated(total)}".rstrip()
             yield head
         yield ""
-
-    @property
-    def second(self) -> str:
-        """What the second column of the table of runs has."""
-        return "file" if self.view.headings else "agent"
 
     def foot(self, _total: Totals) -> str:
         return ""
@@ -13868,11 +13856,6 @@ class Page(Document):
         inside = words_html(thoughts, kind="inside words")
         return element("details", element("summary", first or "Thoughts"), inside, kind="thought")
 
-    def follow(self, event: Any, part: RunInReport) -> None:
-        part.notes.date(event)
-        part.dated_ms = part.dated_ms or part.notes.started_ms  # its head says so
-        super().follow(event, part)
-
     def opens(self, _act: Action) -> Iterable[str]:
         return OPENED
 
@@ -14132,10 +14115,11 @@ class RunTable(Table):
     event_type, words = SpokenEvent, True
     options = Writer.options | {"messages"}
     columns = (
-        Column("verdict", 10), Column("agent", 11, 2), Column("prompt reason", 0),
-        Column("duration_ms", 11, 1, "time"), Column("actions", 7, 4),
-        Column("failures", 6, 3, "failed"), Column("tokens_in", 9, 7, "in"),
-        Column("tokens_out", 9, 6, "out"), Column("cost_usd", 9, 5, "cost"),
+        Column("verdict", 10), Column("agent", 11, 2),
+        Column("prompt reason", 0, title="prompt or reason"),
+        Column("duration_ms", 11, 1, "time", format_duration), Column("actions", 7, 4, "", grouped),
+        Column("failures", 6, 3, "failed", grouped), Column("tokens_in", 9, 7, "in", grouped),
+        Column("tokens_out", 9, 6, "out", grouped), Column("cost_usd", 9, 5, "cost", format_cost),
         Column("location", 24, 8),
     )  # fmt: skip
 
@@ -14201,7 +14185,8 @@ class CallTable(Table):
     locates, sums = True, False
     columns = (
         Column("status", 10), Column("tool", 12, 1), Column("target", 0),
-        Column("outcome", 24, 3), Column("duration_ms", 10, 2, "time"), Column("location", 24, 4),
+        Column("outcome", 24, 3), Column("duration_ms", 10, 2, "time", format_duration),
+        Column("location", 24, 4),
     )  # fmt: skip
 
     def rows(self, event: Event, notes: RunNotes) -> Iterator[dict[str, Any]]:
