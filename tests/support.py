@@ -329,6 +329,9 @@ def texts(folder: str, suffix: str) -> list[str]:
 
 CAPTURES = corpus("captures", suffix=".ndjson")
 CURSOR_CAPTURES = corpus("captures", "cursor", suffix=".ndjson")
+STREAMS = [*CAPTURES, *corpus("recordings", suffix=".ndjson")]
+RECORDED = [*STREAMS, *corpus("sessions", suffix=".jsonl")]
+EVERYTHING = [*RECORDED, *corpus("repro", suffix=".ndjson")]
 
 
 def content(*path: str) -> bytes:
@@ -414,6 +417,11 @@ def completed(
 ) -> bytes:
     call = {key: {"args": args or {"path": "a"}, "result": result or {"success": {}}}}
     return event("tool_call", subtype="completed", call_id=call_id, tool_call=call, session=session)
+
+
+def below(call: str | None, line: bytes) -> bytes:
+    """A line of a sub-agent, which that call started."""
+    return json.dumps(json.loads(line) | {"parent_tool_use_id": call}).encode() + b"\n"
 
 
 def result(session: str | None = SESSION, **members: Any) -> bytes:

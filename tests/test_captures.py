@@ -9,16 +9,13 @@ from typing import Any
 
 import pytest
 from planting import redact
-from support import SHARED, content, convert, corpus, failed, label
+from support import RECORDED, SHARED, STREAMS, content, convert, corpus, failed, label
 
 import agentfmt
 
 FOLDERS = ("captures", "recordings")
 CURSOR = [path for folder in FOLDERS for path in corpus(folder, "cursor", suffix=".ndjson")]
-SESSIONS = corpus("sessions", suffix=".jsonl")
-STREAMS = [path for folder in FOLDERS for path in corpus(folder, suffix=".ndjson")]
-ALL = [*STREAMS, *SESSIONS]
-FOREIGN = [path for path in ALL if not re.search("/(cursor|other)/", path.values[0])]
+FOREIGN = [path for path in RECORDED if not re.search("/(cursor|other)/", path.values[0])]
 ORDER = (
     "type", "subtype", "is_error", "duration_ms", "duration_api_ms",
     "result", "session_id", "request_id",
@@ -83,7 +80,7 @@ def test_verdict_and_calls(path: str, status: int, succeeded: int, failed: int, 
 
 def test_every_recording_is_expected() -> None:
     rows = {row.values[0] for row in expected()} - {""}
-    assert rows >= {path.values[0] for path in ALL if "recordings" in path.values[0]}
+    assert rows >= {path.values[0] for path in RECORDED if "recordings" in path.values[0]}
     assert rows >= {path.values[0] for path in CURSOR} - {""}
 
 
@@ -206,7 +203,7 @@ def test_aggregated_text_is_the_result(path: str) -> None:
     assert [json.loads(line)["result"] for line in results] == said
 
 
-@pytest.mark.parametrize("path", ALL)
+@pytest.mark.parametrize("path", RECORDED)
 def test_identity(path: str) -> None:
     data = content(path)
     ended = convert(data, "-t", "stream-json", "--thinking")
@@ -235,7 +232,7 @@ def is_thinking(event: dict[str, Any]) -> bool:
     return inner.get("type") in (*THOUGHTS, "thinking_delta", "signature_delta")
 
 
-@pytest.mark.parametrize("path", ALL)
+@pytest.mark.parametrize("path", RECORDED)
 def test_thinking_is_dropped(path: str) -> None:
     lines = lines_of(path)
     kept = [line for line in lines if not is_thinking(json.loads(line))]

@@ -129,13 +129,6 @@ def test_cursor_leaves_as_it_came(path: str) -> None:
         )
 
 
-@pytest.mark.parametrize("path", CLAUDE)
-def test_stream_json_with_redaction_changes_nothing_else(path: str) -> None:
-    data = content(path)
-    ended = convert(data, "-t", "stream-json", "--thinking", "-r", "secrets")
-    assert ended.stdout.split(b"\n") == [*objects(data), b""]
-
-
 # ---------------------------------------------------------------- recognition
 
 NAMED = {"session_id": "s"}

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from support import (
     HERE,
     SAME,
+    STREAMS,
     TOKEN,
     Ended,
     assistant,
     completed,
     content,
     convert,
-    corpus,
     event,
     init,
     one_byte_at_a_time,
@@ -435,10 +435,7 @@ def test_two_streams_in_two_wrappings(other: str) -> None:
     assert convert(whole_run() + stranger).status == 0
 
 
-RECORDED = [path for name in ("captures", "recordings") for path in corpus(name, suffix=".ndjson")]
-
-
-@pytest.mark.parametrize("path", [path for path in RECORDED if "unknown" not in path.values[0]])
+@pytest.mark.parametrize("path", [path for path in STREAMS if "unknown" not in path.values[0]])
 def test_nobody_ends_a_recorded_run(path: str) -> None:
     """What a stranger says in another wrapping changes no verdict."""
     lines = [line + b"\n" for line in content(path).splitlines()]

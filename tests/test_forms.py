@@ -16,6 +16,7 @@ from support import (
     HERE,
     SHARED,
     assistant,
+    below,
     completed,
     convert,
     event,
@@ -215,13 +216,9 @@ def test_a_run_that_did_nothing_has_a_step(lines: list[bytes]) -> None:
 def test_a_call_is_no_sub_agent_of_its_own() -> None:
     """As in fixtures whose IDs were made equal."""
     lines = [init(), completed("c1"), result()]
-    lines[1] = with_parent(lines[1], "c1")
+    lines[1] = below("c1", lines[1])
     (document,) = convert(lines, "-t", "atif").objects
     assert "subagent_trajectory_ref" not in json.dumps(document)
-
-
-def with_parent(line: bytes, call: str) -> bytes:
-    return json.dumps({**json.loads(line), "parent_tool_use_id": call}).encode() + b"\n"
 
 
 def test_a_long_run_is_written_in_several_requests(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,6 @@ markdown-it-py, which gives tokens.
 from __future__ import annotations
 
 import itertools
-import json
 import re
 from collections.abc import Iterator
 from html import unescape
@@ -21,13 +20,14 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from support import (
+    EVERYTHING,
     TOKEN,
     Report,
     assistant,
+    below,
     completed,
     content,
     convert,
-    corpus,
     edit,
     event,
     init,
@@ -41,9 +41,6 @@ from support import (
 
 import agentfmt
 
-FOLDERS = ("captures", "recordings", "repro")
-STREAMS = [path for folder in FOLDERS for path in corpus(folder, suffix=".ndjson")]
-STREAMS += corpus("sessions", suffix=".jsonl")
 MARKDOWN = MarkdownIt("gfm-like", {"html": True, "linkify": False})
 OURS = re.compile(
     r"(?:<details><summary>(?:[^<]|<code>[^<]*</code>)*</summary>\n?|</details>\n?|<!-- -->\n?"
@@ -110,11 +107,6 @@ def check(text: str, actions: int, runs: int) -> Page:
     return page
 
 
-def by(parent: str, line: bytes) -> bytes:
-    """A call of a sub-agent."""
-    return json.dumps(json.loads(line) | {"parent_tool_use_id": parent}).encode() + b"\n"
-
-
 # ---------------------------------------------------------------- what it holds
 
 
@@ -172,7 +164,7 @@ def test_a_sub_agents_actions_stand_below_it() -> None:
     task = {"taskToolCall": {"args": {"description": "count"}}}
     begun = event("tool_call", subtype="started", call_id="t", tool_call=task)
     ended = completed("t", "taskToolCall", args={"description": "count"})
-    text = report(run_of(begun, by("t", completed("c2")), ended))
+    text = report(run_of(begun, below("t", completed("c2")), ended))
     assert text.splitlines()[4:7] == ["- ✅ Ran subagent `count`", "  - ✅ Read `a`", ""]
 
 
@@ -186,7 +178,7 @@ def test_sub_agents_at_the_same_time_are_told_apart() -> None:
         )
         for name in "xy"
     ]
-    inner = [by(name, completed(f"c{number}")) for number, name in enumerate("xxyx")]
+    inner = [below(name, completed(f"c{number}")) for number, name in enumerate("xxyx")]
     items = re.findall("(?m)^( *)- .* `(.)`$", report(run_of(*tasks, *inner)))
     assert [f"{margin}{target}" for margin, target in items] == [
         "x", "  a", "  a", "  a", "y", "  a",
@@ -497,9 +489,9 @@ def test_nothing_breaks_out(words: str, target: str, printed: str, diff: str, to
         shell(target, 1, printed),
         edit(diff, target),
         completed(key=f"{tool}ToolCall", args={"path": target}),
-        *(by(parent, edit(diff, target)) for parent in "ut"),
-        by("t", shell(target, 1, printed)),
-        by("t", completed("u", "taskToolCall", args={"description": target, "prompt": words})),
+        *(below(parent, edit(diff, target)) for parent in "ut"),
+        below("t", shell(target, 1, printed)),
+        below("t", completed("u", "taskToolCall", args={"description": target, "prompt": words})),
         completed("t", "taskToolCall", args={"description": words}),
         assistant(words),
         is_error=True,
@@ -508,7 +500,7 @@ def test_nothing_breaks_out(words: str, target: str, printed: str, diff: str, to
     check(report(data), actions=8, runs=1)
 
 
-@pytest.mark.parametrize("path", STREAMS)
+@pytest.mark.parametrize("path", EVERYTHING)
 def test_reports_of_real_streams(path: str) -> None:
     data = content(path)
     actions = len(convert(data).lines)
@@ -692,7 +684,7 @@ def test_what_a_sub_agent_did_outlives_its_hidden_call() -> None:
     task = {"taskToolCall": {"args": {"description": "count"}}}
     begun = event("tool_call", subtype="started", call_id="t", tool_call=task)
     ended = completed("t", "taskToolCall", args={"description": "count"})
-    data = run_of(begun, by("t", completed("c2")), ended)
+    data = run_of(begun, below("t", completed("c2")), ended)
     text = report(data, "--drop", "tool=task")
     assert "\n- ✅ Read `a`\n" in text
     assert "Ran subagent" not in text
@@ -707,10 +699,7 @@ def test_what_sub_agents_of_sub_agents_did_has_a_bound(to: str) -> None:
         lines = [started(call, "taskToolCall") for call, _ in calls]
         lines += [completed(call, "taskToolCall") for call, _ in reversed(calls)]
         parents = [parent for _, parent in (*calls, *reversed(calls))]
-        nested = [
-            json.dumps(json.loads(line) | {"parent_tool_use_id": parent}).encode() + b"\n"
-            for line, parent in zip(lines, parents, strict=True)
-        ]
+        nested = map(below, parents, lines)
         ended = convert(b"".join((init(), *nested, result())), "-t", to)
         text = ended.stdout.decode().replace("\N{NO-BREAK SPACE}", " ")
         assert f"{deep - 1} subagent actions" in text

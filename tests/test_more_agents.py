@@ -10,16 +10,11 @@ from typing import Any
 
 import more_streams
 import pytest
-from support import SHARED, content, convert, corpus
+from support import RECORDED, SHARED, content, convert
 
 import agentfmt
 
 NEWER = {*more_streams.GOOD}
-RECORDED = [
-    *corpus("captures", suffix=".ndjson"),
-    *corpus("recordings", suffix=".ndjson"),
-    *corpus("sessions", suffix=".jsonl"),
-]
 # What a stream is believed that states no end: that it goes no further.
 WHOLE: dict[str, Callable[[Any], bool]] = {
     "kimi-cli": lambda last: last.get("role") == "assistant" and "tool_calls" not in last,

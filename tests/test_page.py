@@ -23,12 +23,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support import (
+    EVERYTHING,
     TOKEN,
     assistant,
+    below,
     completed,
     content,
     convert,
-    corpus,
     edit,
     event,
     init,
@@ -44,9 +45,6 @@ from support import (
 
 import agentfmt
 
-FOLDERS = ("captures", "recordings", "repro")
-STREAMS = [path for folder in FOLDERS for path in corpus(folder, suffix=".ndjson")]
-STREAMS += corpus("sessions", suffix=".jsonl")
 # Elements, and the attributes that some of them have; all may have a class.
 TAGS = frozenset(
     "a b blockquote body br code del details div em figcaption figure footer h1 h2 h3 h4 "
@@ -92,10 +90,6 @@ def read(text: str) -> Read:
 
 def page(data: bytes, *flags: str) -> str:
     return convert(data, "-t", "html", *flags).stdout.decode()
-
-
-def by(parent: str, line: bytes) -> bytes:
-    return json.dumps(json.loads(line) | {"parent_tool_use_id": parent}).encode() + b"\n"
 
 
 def begin(call_id: str, description: str) -> bytes:
@@ -178,8 +172,8 @@ def test_images_that_a_call_returned(block: dict[str, Any], shown: bool) -> None
 
 
 def test_a_sub_agents_actions_stand_inside_its_line() -> None:
-    inner = [by("t", shell("one", 0, "1")), by("t", begin("u", "below"))]
-    inner += [by("u", shell("two", 1, "2")), by("t", end("u", "below"))]
+    inner = [below("t", shell("one", 0, "1")), below("t", begin("u", "below"))]
+    inner += [below("u", shell("two", 1, "2")), below("t", end("u", "below"))]
     text = page(run_of(begin("t", "count"), *inner, end("t", "count")))
     lines = [re.sub("<.*?>", "", one) for one in re.findall(r"<summary>.*?</summary>", text)]
     assert lines == [
@@ -189,7 +183,7 @@ def test_a_sub_agents_actions_stand_inside_its_line() -> None:
 
 
 def test_what_was_running_when_a_run_ended() -> None:
-    data = init() + begin("t", "count") + by("t", shell()) + by("t", started("c5"))
+    data = init() + begin("t", "count") + below("t", shell()) + below("t", started("c5"))
     found = read(page(data))
     assert [text.split("#")[0] for text in found.text["act running"]] == [
         "▸Running subagent count✓Ran make",
@@ -328,7 +322,7 @@ def test_nothing_breaks_out(words: str, target: str, printed: str, diff: str, to
             "c2", f"{tool}ToolCall", {"success": {printed: [words]}}, args={target: {diff: []}}
         ),
         begin("t", words),
-        by("t", shell(target)),
+        below("t", shell(target)),
         assistant(words),
         is_error=True,
         result=printed,
@@ -337,7 +331,7 @@ def test_nothing_breaks_out(words: str, target: str, printed: str, diff: str, to
     assert len(found.text["act bad"]) >= 1
 
 
-@pytest.mark.parametrize("path", STREAMS)
+@pytest.mark.parametrize("path", EVERYTHING)
 def test_pages_of_real_streams(path: str) -> None:
     data = content(path)
     text = page(data, "--thinking")
@@ -364,7 +358,7 @@ def test_long_outputs_are_cut_in_the_middle() -> None:
 
 def test_what_is_kept_for_a_sub_agent_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(agentfmt, "MAX_NESTED", 2000)
-    inner = [by("t", shell(f"make {n}", 0, "y" * 300, f"c{n}")) for n in range(20)]
+    inner = [below("t", shell(f"make {n}", 0, "y" * 300, f"c{n}")) for n in range(20)]
     text = page(run_of(begin("t", "count"), *inner, end("t", "count")))
     found = read(text)
     assert len(found.text["act ok"]) == 21
@@ -441,7 +435,7 @@ def test_long_strings_of_calls_are_shortened() -> None:
 
 
 def test_only_failures_know_that_a_sub_agent_failed() -> None:
-    inner = [by("t", shell("one", code)) for code in (0, 1)]
+    inner = [below("t", shell("one", code)) for code in (0, 1)]
     for number, kinds in enumerate((["act ok", "act ok"], ["act bad", "act ok worse"])):
         found = read(page(run_of(begin("t", "count"), inner[number], end("t", "count"))))
         assert sorted(kind for kind in found.text if kind.startswith("act")) == sorted({*kinds})

@@ -18,26 +18,20 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from support import (
-    CAPTURES,
     ODD,
+    RECORDED,
     SAME,
     Ended,
     as_line,
     content,
     convert,
-    corpus,
     one_byte_at_a_time,
     places,
 )
 
 import agentfmt
 
-KNOWN = [
-    *CAPTURES,
-    *corpus("recordings", suffix=".ndjson"),
-    *corpus("sessions", suffix=".jsonl"),
-]
-PATHS = [path for param in KNOWN for path in param.values if path]
+PATHS = [path for param in RECORDED for path in param.values if path]
 VIEWS = {
     "text": ("-d", "-m", "all"),
     "json": ("-t", "json"),
@@ -64,13 +58,13 @@ def whole(path: str, view: str) -> Ended:
     return convert(content(path), *VIEWS[view])
 
 
-@pytest.mark.parametrize("path", KNOWN)
+@pytest.mark.parametrize("path", RECORDED)
 def test_what_one_read_delivers_does_not_matter(path: str) -> None:
     for view, flags in VIEWS.items():
         assert convert(short_enough(content(path)), *flags) == whole(path, view), view
 
 
-@pytest.mark.parametrize("path", KNOWN)
+@pytest.mark.parametrize("path", RECORDED)
 def test_a_file_ends_as_it_would_on_stdin(path: str) -> None:
     """Whole; and once more cut within a line, as a killed agent leaves it, and with a damaged
     line."""
@@ -121,7 +115,7 @@ def with_members(value: Any, members: dict[str, Any]) -> Any:
     return [with_members(item, members) for item in value] if isinstance(value, list) else value
 
 
-@pytest.mark.parametrize("path", KNOWN)
+@pytest.mark.parametrize("path", RECORDED)
 def test_how_objects_are_spelled_does_not_matter(path: str) -> None:
     """The order of members, blanks, and members that nobody reads."""
     data, ways = content(path), {
@@ -312,7 +306,7 @@ def selectors_for(data: bytes) -> list[str]:
 MOST_LINES = 150  # of a stream: what is longer says the same again
 
 
-@pytest.mark.parametrize("path", KNOWN)
+@pytest.mark.parametrize("path", RECORDED)
 def test_redaction_changes_no_verdict_status_count_or_identity(path: str) -> None:
     data = b"".join(lines_of(path)[:MOST_LINES])
     converted, left = (convert(data, *flags).stdout for flags in (VIEWS["cursor"], SAME))
@@ -332,7 +326,7 @@ def test_redaction_changes_no_verdict_status_count_or_identity(path: str) -> Non
 OUTPUTS = [*agentfmt.WRITERS]
 
 
-@pytest.mark.parametrize("path", KNOWN)
+@pytest.mark.parametrize("path", RECORDED)
 def test_every_output_counts_the_same_lines(path: str) -> None:
     """A stream that was cut: so many lines of the run were read."""
     lines = content(path).splitlines(keepends=True)
@@ -397,7 +391,7 @@ def test_one_status_for_every_output(data: st.DataObject) -> None:
     ]
 
 
-@pytest.mark.parametrize("path", KNOWN)
+@pytest.mark.parametrize("path", RECORDED)
 def test_a_conversion_keeps_the_agent(path: str) -> None:
     of_stream, of_conversion = (
         convert(data, "-t", "runs").objects

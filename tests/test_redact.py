@@ -638,8 +638,8 @@ def test_an_event_that_cannot_fit_says_so_once() -> None:
 PLAIN = event("user", x="the correct horse battery").strip()
 
 
-def process(*args: str, data: bytes = PLAIN, **env: str) -> Any:
-    return run(*SAME, "--exit-zero", *args, data=data, env=ENVIRON | env)
+def process(*args: str, data: bytes = PLAIN) -> Any:
+    return run(*SAME, "--exit-zero", *args, data=data)
 
 
 def test_secrets_file(tmp_path: Path) -> None:
@@ -667,46 +667,30 @@ def test_secrets_file_without_a_value(tmp_path: Path, text: str) -> None:
     file = tmp_path / "secrets"
     file.write_text(text)
     ended = process("--secrets-file", str(file))
-    assert ended.status == 2
-    assert ended.stdout == b""
+    assert (ended.status, ended.stdout) == (2, b"")
     assert "no usable value" in ended.stderr
     assert not text.strip() or text.strip() not in ended.stderr
 
 
-def test_secrets_file_that_is_missing(tmp_path: Path) -> None:
-    ended = process("--secrets-file", str(tmp_path / "no"))
-    assert ended.status == 2
-    assert ended.stderr.count("\n") == 1
-
-
-def test_secret_environment() -> None:
-    assert (
-        b"the [REDACTED:env:MY_TOKEN] battery"
-        in process("-r", "secrets", MY_TOKEN="correct horse").stdout
-    )
-    assert (
-        b"the [REDACTED:env:MYKEY] battery"
-        in process("-r", "secrets", MYKEY="correct horse").stdout
-    )
-    assert process("-r", "secrets", OTHER="correct horse").stdout.strip() == PLAIN
-    assert (
-        b"the [REDACTED:env:OTHER] battery"
-        in process("--secret-env", "OTH*", OTHER="correct horse").stdout
-    )
+@pytest.mark.parametrize(("flags", "name", "marked"), [
+    ("-r secrets", "MY_TOKEN", True), ("-r secrets", "MYKEY", True), ("-r secrets", "OTHER", False),
+    ("--secret-env OTH*", "OTHER", True),
+])  # fmt: skip
+def test_secret_environment(flags: str, name: str, marked: bool) -> None:
+    env = ENVIRON | {name: "correct horse"}
+    ended = run(*SAME, "--exit-zero", *flags.split(), data=PLAIN, env=env)
+    shown = f"the [REDACTED:env:{name}] battery".encode()
+    assert (shown in ended.stdout, ended.stdout.strip() == PLAIN) == (marked, not marked)
 
 
 def test_pattern() -> None:
     assert b"the [REDACTED:horse] battery" in process("--pattern", "horse=correct [a-z]+").stdout
     assert b"the correct [REDACTED:h] battery" in process("--pattern", "h=correct ([a-z]+)").stdout
     assert b"[REDACTED:h] correct" in process("--pattern", "h=^the").stdout
-    for wrong in ("x", "=a", "x=", "x=a*", "x=(", "a b=c"):
-        ended = process("--pattern", wrong)
+    wrong = [("--pattern", one) for one in ("x", "=a", "x=", "x=a*", "x=(", "a b=c")]
+    for flags in (*wrong, ("-r", "secret"), ("--secrets-file", "/nonexistent")):
+        ended = process(*flags)
         assert (ended.status, ended.stdout, ended.stderr.count("\n")) == (2, b"", 1)
-
-
-def test_classes_are_checked() -> None:
-    ended = process("-r", "secret")
-    assert (ended.status, ended.stdout) == (2, b"")
 
 
 def test_classes_add_up() -> None:
@@ -1314,24 +1298,18 @@ def test_the_full_stop_of_a_sentence_is_no_part_of_a_value(text: str, left: str)
     assert agentfmt.Scanner({}, {}).conceal(text) == left
 
 
-def test_a_pattern_for_variables_that_matches_none_is_told() -> None:
-    env = {**ENVIRON, "DEPLOY_WORD": "correct horse battery"}
-    flags = ("-q", "--secret-env", "DEPLOY_*", "--secret-env", "NO_SUCH_*")
-    ended = run(*flags, data=whole_run(), env=env)
-    assert ended == (b"", "agentfmt: --secret-env NO_SUCH_*: no variable has such a name\n", 0)
+WHY_NOT = "not hidden, because it is shorter than 8 characters, or a path, a number or a boolean"
 
 
-def test_a_variable_that_cannot_be_hidden_is_told() -> None:
-    env = {**ENVIRON, "MY_CODE": "zq-7k1", "MY_OTHER": "correct horse"}
-    ended = run("-q", "--secret-env", "MY_*", data=whole_run(), env=env)
-    why = "not hidden, because it is shorter than 8 characters, or a path, a number or a boolean"
-    assert ended.stderr == f"agentfmt: --secret-env MY_*: {why}: MY_CODE\n"
-    assert ended.status == 0
-
-
-def test_a_variable_that_cannot_be_hidden_is_an_error() -> None:
-    """If it is named in full: whoever names it relies on that."""
-    env = ENVIRON | {"MY_CODE": "123"}
-    ended = run("-q", "--secret-env", "MY_CODE", data=whole_run(), env=env)
-    assert (ended.status, ended.stdout) == (2, b"")
-    assert ended.stderr.startswith("agentfmt: --secret-env MY_CODE: its value can't be hidden")
+@pytest.mark.parametrize(("flags", "said"), [
+    ("MY_C*", f"--secret-env MY_C*: {WHY_NOT}: MY_CODE"),
+    ("DEPLOY_* NO_SUCH_*", "--secret-env NO_SUCH_*: no variable has such a name"),
+    ("MY_CODE", ""),  # whoever names it relies on that
+])  # fmt: skip
+def test_a_variable_that_cannot_be_hidden(flags: str, said: str) -> None:
+    env = {**ENVIRON, "MY_CODE": "zq-7k1", "DEPLOY_WORD": "correct horse"}
+    given_ = [word for name in flags.split() for word in ("--secret-env", name)]
+    ended = run("-q", *given_, data=whole_run(), env=env)
+    assert (ended.stdout, ended.status) == (b"", 0 if said else 2)
+    assert ended.stderr == f"agentfmt: {said}\n" or not said
+    assert said or "--secret-env MY_CODE: its value can't be hidden" in ended.stderr

@@ -15,6 +15,7 @@ from unittest import mock
 
 import pytest
 from support import (
+    EVERYTHING,
     GLYPHS,
     MESSAGES_ONLY,
     as_line,
@@ -22,7 +23,6 @@ from support import (
     completed,
     content,
     convert,
-    corpus,
     event,
     failed,
     init,
@@ -469,10 +469,6 @@ def test_labels_alone_have_no_line_for_the_start_of_a_sub_agent() -> None:
 # ---------------------------------------------------------------- real streams
 
 STYLE = re.compile("\x1b\\[[0-9]*m")
-EVERYTHING = [
-    *corpus("captures", suffix=".ndjson"), *corpus("recordings", suffix=".ndjson"),
-    *corpus("sessions", suffix=".jsonl"), *corpus("repro", suffix=".ndjson"),
-]  # fmt: skip
 
 
 @pytest.mark.parametrize("path", EVERYTHING)

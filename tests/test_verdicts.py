@@ -13,8 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pytest
-from support import SHARED, Ended, content, convert, corpus
-from test_captures import ALL
+from support import RECORDED, SHARED, Ended, content, convert, corpus, returned, use
 
 import agentfmt
 
@@ -80,7 +79,7 @@ def test_a_sample(path: str, status: int, word: str) -> None:
     assert (" failed: " in convert(data).stderr) == bool(status)
 
 
-@pytest.mark.parametrize("path", ALL)
+@pytest.mark.parametrize("path", RECORDED)
 def test_a_conversion_without_texts_keeps_the_word_for_a_failure(path: str) -> None:
     data = content(path)
     converted = convert(data, "-t", "cursor", "-r", "content,messages")
@@ -109,24 +108,16 @@ def told(text: Any, **members: Any) -> Line:
     return claude("user", message={"role": "user", "content": text}, **members)
 
 
-def use(name: str, identity: str = "t1", **given: Any) -> Line:
-    return {"type": "tool_use", "id": identity, "name": name, "input": given}
-
-
 def ends(result: str = "Done.", out: int | None = 7, **members: Any) -> Line:
     usage = {} if out is None else {"usage": {"input_tokens": 9, "output_tokens": out}}
     return claude("result", subtype="success", is_error=False, result=result, **usage, **members)
-
-
-def returned(text: str, identity: str = "t1") -> Line:
-    return {"type": "tool_result", "tool_use_id": identity, "content": text}
 
 
 INIT = claude("system", subtype="init", cwd="/w", tools=["Bash"], claude_code_version="2.1.300")
 QWEN = claude("system", subtype="init", cwd="/w", tools=[], qwen_code_version="0.21.9")
 AMP = {**INIT, "session_id": "T-1"}
 BY_SCHEMA = {**INIT, "tools": ["Bash", {"name": "StructuredOutput"}]}
-CLAUDE_WORKS = [INIT, says(use("Bash"), out=9), told([returned("ok")])]
+CLAUDE_WORKS = [INIT, says(use(), out=9), told([returned("ok")])]
 API_ERROR = "[API Error: 401 status code (no body)]"
 QUOTA = '[API Error: {"error":{"details":[{"ids":[1]}]}} (Status: 429)]\nPlease wait and try again.'
 BLOCKED = claude(
@@ -316,7 +307,7 @@ SHAPES: dict[str, tuple[list[Line], str, str | None]] = {
     "claude-blocked-repeated": ([INIT, BLOCKED, ends("Blocked: no.")], "Blocked: no.", "error"),
     "claude-blocked-thinks": ([INIT, BLOCKED, says({"type": "thinking", "thinking": "Hm"}),
         ends("")], "Blocked", "error"),
-    "claude-blocked-once": ([INIT, BLOCKED, says(use("Bash")), ends("")], "", None),
+    "claude-blocked-once": ([INIT, BLOCKED, says(use()), ends("")], "", None),
     "claude-blocked-but-answers": ([INIT, BLOCKED, ends("4")], "", None),
     "claude-stderr-in-blocks": ([INIT, told([{"type": "text", "text": STDERR}]),
         ends("", out=0, num_turns=0)], "no such file", "error"),
