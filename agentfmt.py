@@ -6649,11 +6649,11 @@ AGENT_SIGNS = f"""
     completion  droid  session_id=" finalText|numTurns|durationMs|isError
     error  droid  source=agent_loop|source=cli message="
     system/init  droid  reasoning_effort
-    system/init  qwen  session_id=" qwen_code_version
+    system/init  qwen  qwen_code_version
     system,{",".join(sorted(SHARED_TYPES))}  amp  session_id=T-*
-    system/init  grok  session_id=" !claude_code_version :grok
-    system/init  claude  session_id=" claude_code_version|uuid|slash_commands
-    system/init  claude  session_id=" mcp_servers !{CURSORS_KEY}
+    system/init  grok  !claude_code_version :grok
+    system/init  claude  claude_code_version|uuid|slash_commands
+    system/init  claude  mcp_servers !{CURSORS_KEY}
     system/hook_*  claude  session_id="
     system  claude  session_id="|sessionId=" uuid="
     stream_event,rate_limit_event  claude  event={{|rate_limit_info={{|uuid="
