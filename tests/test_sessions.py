@@ -15,7 +15,18 @@ from typing import Any
 
 import pytest
 from planting import redact
-from support import ODD, SAME, Ended, as_line, content, convert, corpus, with_odd_members
+from support import (
+    ODD,
+    SAME,
+    Ended,
+    as_line,
+    content,
+    convert,
+    corpus,
+    returned,
+    use,
+    with_odd_members,
+)
 
 import agentfmt
 
@@ -126,7 +137,9 @@ def prompts(data: Any) -> list[str]:
 
 
 def test_prompts_are_what_a_person_typed() -> None:
+    """A command, too."""
     assert prompts(SAMPLE) == ["What does greet.py print?", "Say it louder."]
+    assert prompts(ASK + SAY + COMMAND + META + SAY) == ["Go", "/review a.py"]
 
 
 def claude(kind: str, content: Any, **more: Any) -> bytes:
@@ -135,19 +148,18 @@ def claude(kind: str, content: Any, **more: Any) -> bytes:
     return json.dumps(line).encode() + b"\n"
 
 
-ASK, SAY = claude("user", "Go"), claude("assistant", [{"type": "text", "text": "Done"}])
-CALL = claude("assistant", [{"type": "tool_use", "id": "c", "name": "Bash", "input": {}}])
-RESULT = claude("user", [{"type": "tool_result", "tool_use_id": "c", "content": "x"}])
+def says(text: str, **more: Any) -> bytes:
+    return claude("assistant", [{"type": "text", "text": text}], **more)
+
+
+ASK, SAY = claude("user", "Go"), says("Done")
+CALL = claude("assistant", [use("Bash", "c")])
+RESULT = claude("user", [returned("x", "c")])
 META = claude("user", "Injected", isMeta=True)
 STOP = claude("user", [{"type": "text", "text": "[Request interrupted by user for tool use]"}])
 LIMIT = claude("assistant", "You've hit your limit", isApiErrorMessage=True, error="rate_limit")
-REJECTED = claude(
-    "user",
-    [
-        {"type": "tool_result", "tool_use_id": "c", "content": "No", "is_error": True},
-        {"type": "text", "text": "[Request interrupted by user for tool use]"},
-    ],
-)
+INTERRUPTED = {"type": "text", "text": "[Request interrupted by user for tool use]"}
+REJECTED = claude("user", [returned("No", "c", error=True), INTERRUPTED])
 COMPACTED = (
     b'{"type":"system","subtype":"compact_boundary","sessionId":"s","uuid":"b"}\n'
     + claude("user", "This session is being continued from another.", isCompactSummary=True)
@@ -197,14 +209,11 @@ def test_lines_that_lost_what_links_them() -> None:
 
 def test_no_verdict_rests_on_sums_that_not_each_output_makes() -> None:
     usage = {"input_tokens": 1, "output_tokens": 0}
-    lines = [claude("user", "/x"), claude("assistant", [{"type": "text", "text": "a"}])]
-    counted = claude("assistant", [{"type": "text", "text": "Unknown skill: x"}])
     for stated, status in ((None, 0), (usage, 1)):
-        last = json.loads(counted)
-        last["message"] |= {"usage": stated} if stated else {}
-        first = json.loads(lines[1])
+        first, last = (json.loads(says(text)) for text in ("a", "Unknown skill: x"))
         first["message"]["usage"] = usage
-        data = b"".join([lines[0], *map(as_line, (first, last))])
+        last["message"] |= {"usage": stated} if stated else {}
+        data = b"".join([claude("user", "/x"), *map(as_line, (first, last))])
         assert {convert(data, "-t", to).status for to in agentfmt.WRITERS} == {status}
 
 
@@ -229,13 +238,8 @@ def test_a_session_without_a_prompt_is_one_without_a_run() -> None:
 def test_calls_that_overlap_state_no_time_of_their_own() -> None:
     """Their results are saved at once; when they started is known."""
 
-    def both(*names: str) -> list[tuple[str, Any]]:
-        uses = [{"type": "tool_use", "id": name, "name": "Bash", "input": {}} for name in names]
-        results = [{"type": "tool_result", "tool_use_id": name, "content": "x"} for name in names]
-        return [("assistant", uses), ("user", results)]
-
-    lines = [*both("a", "b"), *both("c")]
-    data = b"".join(at(second, claude(*line)) for second, line in enumerate(lines))
+    lines = [called("Bash", "a", "b"), got("a", "b"), called("Bash", "c"), got("c")]
+    data = b"".join(at(second, line) for second, line in enumerate(lines))
     made = convert(ASK + data, "-t", "cursor").objects
     calls = [line for line in made if line["type"] == "tool_call"]
     ended = [line for line in calls if line["subtype"] == "completed"]
@@ -243,10 +247,6 @@ def test_calls_that_overlap_state_no_time_of_their_own() -> None:
     assert all("startedAtMs" in line["tool_call"] for line in calls)
     took = [row["duration_ms"] for row in convert(ASK + data, "-t", "calls").objects]
     assert took == [None, None, 1000]
-
-
-def test_a_command_is_a_prompt() -> None:
-    assert prompts(ASK + SAY + COMMAND + META + SAY) == ["Go", "/review a.py"]
 
 
 def at(second: int, line: bytes) -> bytes:
@@ -275,28 +275,20 @@ def test_a_session_that_was_resumed_under_another_name() -> None:
     ]  # fmt: skip
 
 
-TASK = {"type": "tool_use", "id": "t", "name": "Task", "input": {"prompt": "Look"}}
+TASK = use("Task", "t", prompt="Look")
+SIDE = {"isSidechain": True}
 NESTED = [
-    claude("user", "Look", isSidechain=True, uuid="a", parentUuid=None),
-    claude(
-        "assistant",
-        [{"type": "tool_use", "id": "c", "name": "Read", "input": {"file_path": "/a"}}],
-        isSidechain=True, uuid="b", parentUuid="a",
-    ),
-    claude(
-        "user", [{"type": "tool_result", "tool_use_id": "c", "content": "x"}],
-        isSidechain=True, uuid="d", parentUuid="b",
-    ),
-]  # fmt: skip
+    claude("user", "Look", uuid="a", parentUuid=None, **SIDE),
+    claude("assistant", [use("Read", "c", file_path="/a")], uuid="b", parentUuid="a", **SIDE),
+    claude("user", [returned("x", "c")], uuid="d", parentUuid="b", **SIDE),
+]
 
 
 def test_sub_agents_in_a_session() -> None:
-    done = claude("user", [{"type": "tool_result", "tool_use_id": "t", "content": "ok"}])
+    done = claude("user", [returned("ok", "t")])
     data = b"".join([ASK, claude("assistant", [TASK]), *NESTED, done, SAY])
     assert [(one["tool"], one["parent"]) for one in calls(data)] == [("read", "t"), ("task", None)]
-    (row,) = convert(
-        data, "-t", "runs", "-m", "final", view=agentfmt.View(messages="final")
-    ).objects
+    (row,) = convert(data, "-t", "runs", "-m", "final").objects
     assert (row["verdict"], row["answer"]) == ("succeeded", "Done")
 
 
@@ -316,7 +308,7 @@ def test_sub_agents_side_by_side() -> None:
 
 
 def test_a_sub_agents_own_file() -> None:
-    said = claude("assistant", [{"type": "text", "text": "Seen"}], isSidechain=True)
+    said = says("Seen", isSidechain=True)
     assert [one["parent"] for one in calls(b"".join(NESTED))] == [None]
     files = {"main.jsonl": [ASK + SAY], "agent-1.jsonl": [b"".join(NESTED) + said]}
     assert [row["verdict"] for row in runs(files)] == ["succeeded"] * 2
@@ -325,7 +317,7 @@ def test_a_sub_agents_own_file() -> None:
 def test_a_sub_agent_that_the_host_started_is_no_run() -> None:
     """Before the first prompt, to warm up; it may fail."""
     warm = [claude("user", "Warmup", isSidechain=True, uuid="w1"),
-            claude("assistant", [{"type": "text", "text": "Invalid API key"}], isSidechain=True,
+            says("Invalid API key", isSidechain=True,
                    uuid="w2", parentUuid="w1", isApiErrorMessage=True)]  # fmt: skip
     (row,) = runs(b"".join([*warm, ASK, SAY]))
     assert (row["prompt"], row["verdict"], row["tokens_out"]) == ("Go", "succeeded", None)
@@ -334,13 +326,11 @@ def test_a_sub_agent_that_the_host_started_is_no_run() -> None:
 
 
 def called(name: str, *identities: str) -> bytes:
-    blocks = [{"type": "tool_use", "id": one, "name": name, "input": {}} for one in identities]
-    return claude("assistant", blocks)
+    return claude("assistant", [use(name, one) for one in identities])
 
 
 def got(*identities: str) -> bytes:
-    blocks = [{"type": "tool_result", "tool_use_id": one, "content": "x"} for one in identities]
-    return claude("user", blocks)
+    return claude("user", [returned("x", one) for one in identities])
 
 
 @pytest.mark.parametrize(
@@ -360,13 +350,6 @@ def test_results_that_are_saved_above_their_calls(lines: list[bytes], tools: lis
     (row,) = runs(data)
     assert (row["verdict"], row["actions"]) == ("succeeded", len(tools))
     assert convert(data, "-t", "stream-json", "--thinking").stdout == data
-
-
-def test_calls_side_by_side_state_no_times() -> None:
-    """Their results are saved together, when the slowest has ended."""
-    lines = [ASK, called("Bash", "a"), got("a"), called("Bash", "b", "c"), got("b", "c"), SAY]
-    stamped = [at(second, line) for second, line in enumerate(lines)]
-    assert [row["duration_ms"] for row in calls(b"".join(stamped))] == [1000, None, None]
 
 
 @pytest.mark.parametrize(
@@ -413,6 +396,12 @@ def output(text: Any) -> bytes:
     return codex("response_item", type="function_call_output", call_id="c", output=text)
 
 
+def executed(code: str, told: Any) -> bytes:
+    """A program that Codex ran, and what it printed."""
+    ran = codex("response_item", type="custom_tool_call", name="exec", call_id="c", input=code)
+    return ran + codex("response_item", type="custom_tool_call_output", call_id="c", output=told)
+
+
 @pytest.mark.parametrize(("text", "status", "code", "took"), [
     ('{"output":"x","metadata":{"exit_code":2,"duration_seconds":1.5}}', "nonzero", 2, 1500),
     ("Exit code: 0\nWall time: 0.2 seconds\nOutput:\nx", "ok", 0, 200),
@@ -429,19 +418,17 @@ def test_results_of_codex(text: Any, status: str, code: int | None, took: int | 
 
 def test_code_of_codex_that_runs_commands() -> None:
     code = 'const r = await tools.exec_command({cmd:"rm -rf build"}); text(r.output);'
-    ran = codex(
-        "response_item", type="custom_tool_call", name="exec", call_id="c", input=code
-    )  # fmt: skip
     head = "Script completed\nWall time 0.2 seconds\nOutput:\n"
-    answer = codex(
-        "response_item", type="custom_tool_call_output", call_id="c",
-        output=[{"type": "input_text", "text": part} for part in (head, "gone")],
-    )  # fmt: skip
-    data = META_LINE + TYPED + ran + answer + words("assistant", "Done")
+    told = [{"type": "input_text", "text": part} for part in (head, "gone")]
+    data = META_LINE + TYPED + executed(code, told) + words("assistant", "Done")
     (row,) = calls(data)
     assert (row["tool"], row["target"], row["duration_ms"]) == ("shell", "rm -rf build", 200)
     assert convert(data, "--fail-on", "tool=shell,target=*rm -rf*").status == 1
     assert b"rm -rf" not in convert(data, "-t", "cursor", "-r", "commands").stdout
+    printed = json.dumps({"chunk_id": "1f", "exit_code": 2, "output": "no rule\n"})  # as a whole
+    code = 'text(await tools.exec_command({cmd: "make"}))'
+    (row,) = calls(META_LINE + TYPED + executed(code, head + printed))
+    assert (row["status"], row["exit_code"], row["duration_ms"]) == ("nonzero", 2, 200)
 
 
 def test_a_plan_that_codex_proposes_is_said_once() -> None:
@@ -479,27 +466,10 @@ PATCH = "*** Begin Patch\\n*** Update File: a.py\\n@@\\n-x\\n+y\\n*** End Patch"
     ("1 + 1", [("shell", "1 + 1")]),
 ])  # fmt: skip
 def test_what_code_of_codex_calls(code: str, found: list[tuple[str, str]]) -> None:
-    ran = codex(
-        "response_item", type="custom_tool_call", name="exec", call_id="c", input=code
-    )  # fmt: skip
-    answer = codex("response_item", type="custom_tool_call_output", call_id="c", output="ok")
-    rows = calls(META_LINE + TYPED + ran + answer + words("assistant", "Done"))
+    data = META_LINE + TYPED + executed(code, "ok") + words("assistant", "Done")
+    rows = calls(data)
     assert [(row["tool"], row["target"]) for row in rows] == found
     assert {row["status"] for row in rows} == {"ok"}
-
-
-def test_code_that_prints_a_result_as_a_whole() -> None:
-    code = 'text(await tools.exec_command({cmd: "make"}))'
-    ran = codex(
-        "response_item", type="custom_tool_call", name="exec", call_id="c", input=code
-    )  # fmt: skip
-    printed = json.dumps({"chunk_id": "1f", "exit_code": 2, "output": "no rule\n"})
-    head = "Script completed\nWall time 0.2 seconds\nOutput:\n"
-    answer = codex(
-        "response_item", type="custom_tool_call_output", call_id="c", output=head + printed
-    )
-    (row,) = calls(META_LINE + TYPED + ran + answer)
-    assert (row["status"], row["exit_code"], row["duration_ms"]) == ("nonzero", 2, 200)
 
 
 def message_to(author: str, recipient: str, kind: str, text: str) -> bytes:
@@ -659,13 +629,8 @@ def test_a_session_of_pi() -> None:
         "make", "nonzero", 2, 3000
     ]  # fmt: skip
     shown = convert(data, "-m", "chat", "-d").lines
-    assert shown == [
-        "> Go",
-        "Ran terminal command make (exit 2, 3.0 s)",
-        "Done.",
-        "> And?",
-        "Done.",
-    ]
+    ran = "Ran terminal command make (exit 2, 3.0 s)"
+    assert shown == ["> Go", ran, "Done.", "> And?", "Done."]
     assert convert(data, "-t", "stream-json", "--thinking").stdout == data
     assert convert(data, "--from", "pi") == convert(data)
     assert runs(convert(data, "-t", "cursor").stdout)[0]["actions"] == 1
@@ -795,10 +760,7 @@ def test_a_count_from_when_the_message_began_is_none(
     counts: list[int], ended: str | None, tokens: int | None
 ) -> None:
     """Older versions wrote the lines of a message before it was over."""
-    lines = [
-        json.loads(claude("assistant", [{"type": "text", "text": "word " * 30}], id="m"))
-        for _ in counts
-    ]
+    lines = [json.loads(says("word " * 30, id="m")) for _ in counts]
     for line, count in zip(lines, counts, strict=True):
         line["message"] |= {"usage": {"input_tokens": 4, "output_tokens": count}}
         line["message"] |= {"stop_reason": ended}

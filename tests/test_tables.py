@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +13,9 @@ import pytest
 from support import (
     CAPTURES,
     MANUAL,
-    SCANNER,
     SESSION,
     SIDECAR,
+    TOKEN,
     assistant,
     completed,
     convert,
@@ -23,10 +25,13 @@ from support import (
     message,
     result,
     run,
+    run_of,
+    shell,
     started,
     user,
     whole_run,
 )
+from test_joined import DONE, EXIT, claude, codex, copilot, cursor, droid, gemini, opencode, pi
 
 import agentfmt
 
@@ -109,50 +114,29 @@ def test_a_time_that_is_none(member: str) -> None:
     assert rows(data, "runs")[0]["started_ms"] is None
 
 
-def agents_failure(agent: str, why: str) -> bytes:
-    """A run of an agent that fails, as the agent says it."""
-    error = {
-        "type": "error",
-        "sessionID": "s",
-        "error": {"name": "APIError", "data": {"message": why}},
-    }
-    last = {"role": "assistant", "content": [], "stopReason": "error", "errorMessage": why}
-    lines: dict[str, list[dict[str, Any]]] = {
-        "cursor": [{"type": "result", "subtype": "error", "is_error": True, "result": why}],
-        "claude": [
-            {"type": "result", "subtype": "success", "is_error": True, "result": why, "uuid": "u"},
-        ],
-        "codex": [
-            {"type": "thread.started", "thread_id": "t"}, {"type": "turn.started"},
-            {"type": "turn.failed", "error": {"message": why}},
-        ],
-        "gemini": [
-            {"type": "init", "session_id": "g", "model": "m"},
-            {"type": "result", "status": "error", "error": {"message": why}, "stats": {}},
-        ],
-        "opencode": [{"type": "step_start", "sessionID": "s", "part": {"messageID": "m"}}, error],
-        "droid": [
-            {"type": "system", "subtype": "init", "session_id": "d", "reasoning_effort": "low"},
-            {"type": "error", "source": "cli", "message": why, "session_id": "d"},
-        ],
-        "copilot": [
-            {"type": "user.message", "data": {"content": "Go"}},
-            {"type": "session.error", "data": {"message": why}},
-            {"type": "result", "sessionId": "c", "exitCode": 1, "usage": {}},
-        ],
-        "pi": [
-            {"type": "session", "id": "p"}, {"type": "agent_start"},
-            {"type": "message_end", "message": last},
-            {"type": "agent_end", "messages": [last], "willRetry": False},
-        ],
-    }  # fmt: skip
-    return b"".join(json.dumps(line).encode() + b"\n" for line in lines[agent])
+# How each agent says why a run failed.
+FAILS: dict[str, Callable[[str], Any]] = {
+    "cursor": lambda why: cursor(result(is_error=True, result=why)),
+    "claude": lambda why: claude({**DONE, "is_error": True, "result": why}),
+    "codex": lambda why: codex({"type": "turn.failed", "error": {"message": why}}),
+    "gemini": lambda why: gemini(
+        {"type": "result", "status": "error", "error": {"message": why}, "stats": {}}
+    ),
+    "opencode": lambda why: opencode(
+        {"type": "error", "error": {"name": "APIError", "data": {"message": why}}}
+    ),
+    "droid": lambda why: droid({"type": "error", "source": "cli", "message": why}),
+    "copilot": lambda why: copilot(
+        {"type": "session.error", "data": {"message": why}}, {**EXIT, "exitCode": 1}
+    ),
+    "pi": lambda why: pi(
+        {"type": "message_end", "message": {"role": "assistant", "content": [],
+                                            "stopReason": "error", "errorMessage": why}},
+        {"type": "agent_end", "messages": []},
+    ),
+}  # fmt: skip
 
 
-AGENTS = "cursor claude codex gemini opencode droid copilot pi".split()
-
-
-@pytest.mark.parametrize("agent", AGENTS)
 @pytest.mark.parametrize(("why", "word"), [
     ("You exceeded your current quota. " * 20, "limit"), ("429 Too Many Requests", "limit"),
     ("You've hit your usage limit.", "limit"), ("resource_exhausted: later", "limit"),
@@ -171,11 +155,12 @@ AGENTS = "cursor claude codex gemini opencode droid copilot pi".split()
     ("Connection refused", "error"), ("read ECONNABORTED", "error"),
     ("at run (/srv/app.js:401:12)", "error"), ("TypeError in main.py:429", "error"),
 ])  # fmt: skip
-def test_why_a_run_failed(agent: str, why: str, word: str) -> None:
+def test_why_a_run_failed(why: str, word: str) -> None:
     """In a word, and whole, however long it is."""
-    (row,) = rows(agents_failure(agent, why), "runs")
-    assert (row["agent"], row["verdict"]) == (agent, "failed")
-    assert (row["failure"], row["reason"].rstrip()) == (word, why.rstrip())
+    for agent, fails in FAILS.items():
+        (row,) = rows(fails(why), "runs")
+        assert (row["agent"], row["verdict"]) == (agent, "failed")
+        assert (row["failure"], row["reason"].rstrip()) == (word, why.rstrip()), agent
 
 
 @pytest.mark.parametrize("verdict", [True, False])
@@ -344,11 +329,8 @@ def test_calls() -> None:
         "lines_added": None, "lines_removed": None, "started_ms": None, "duration_ms": 7,
         "parent": "c0", "location": "stdin:3", "cwd": "/work",
     }  # fmt: skip
-    assert (read["status"], read["outcome"], read["exit_code"]) == (
-        "rejected",
-        "rejected: no",
-        None,
-    )
+    assert (read["status"], read["outcome"]) == ("rejected", "rejected: no")
+    assert read["exit_code"] is None
     assert (open_["call_id"], open_["status"], open_["location"]) == ("c3", "unfinished", "stdin:4")
     assert open_["target"] == "a"
     assert [*shell] == columns("calls")
@@ -414,54 +396,24 @@ def test_selectors() -> None:
 
 
 def test_rows_have_the_length_of_max_event() -> None:
-    long = event(
-        "tool_call",
-        subtype="completed",
-        call_id="c1",
-        tool_call={
-            "shellToolCall": {
-                "args": {"command": "x" * 5000},
-                "result": {"success": {"exitCode": 0}},
-            }
-        },
-    )
-    ended = convert(init() + long + result(), "-t", "calls", "--max-event", "400")
-    assert len(ended.stdout) <= 401
-    assert b"[cut: " in ended.stdout
-    said = init() + assistant("y" * 5000) + result()
-    ended = convert(said, "-t", "runs", "--max-event", "500", view=ANSWERS)
-    assert len(ended.stdout) <= 501
-    assert b"[cut: " in ended.stdout
-    ended = convert(
-        init() + assistant("y" * 300) * 9 + result(), "-t", "json", "--max-event", "500"
-    )
-    assert len(ended.stdout) <= 501  # no event of them is longer
-    assert b"[cut: " in ended.stdout
+    for line, flags in (
+        (shell("x" * 5000), ("-t", "calls")),
+        (assistant("y" * 5000), ("-t", "runs", "-m", "final")),
+        (assistant("y" * 300) * 9, ("-t", "json")),  # no event of them is longer
+    ):
+        ended = convert(run_of(line), *flags, "--max-event", "500")
+        assert len(ended.stdout) <= 501
+        assert b"[cut: " in ended.stdout
 
 
 @pytest.mark.parametrize("to", ["runs", "calls"])
 def test_redaction(to: str) -> None:
-    token = "ghp_" + "a1B2" * 9
-    data = (
-        init()
-        + assistant(f"it is {token}")
-        + started("c1", "shellToolCall")
-        + event(
-            "tool_call",
-            subtype="completed",
-            call_id="c1",
-            tool_call={
-                "shellToolCall": {"args": {"command": f"echo {token}"}, "result": {"success": {}}}
-            },
-        )
-    )
-    data += result(is_error=True, result=f"failed with {token}")
-    for classes in (["secrets"], agentfmt.CLASSES):
-        redaction = agentfmt.EventRedactor(SCANNER, frozenset(classes), [])
-        for one in (data, data.replace(b'"is_error": true', b'"is_error": false')):
-            ended = convert(one, "-t", to, redaction=redaction, view=ANSWERS)
-            assert token.encode() not in ended.stdout
-            assert token not in ended.stderr
+    said = assistant(f"it is {TOKEN}") + shell(f"echo {TOKEN}", code=1, printed=TOKEN)
+    for classes, is_error in itertools.product(("secrets", "all"), (True, False)):
+        data = run_of(said, result=f"failed with {TOKEN}", is_error=is_error)
+        ended = convert(data, "-t", to, "-r", classes, view=ANSWERS)
+        assert TOKEN.encode() not in ended.stdout
+        assert TOKEN not in ended.stderr
 
 
 def test_messages_go_with_runs() -> None:
