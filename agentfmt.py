@@ -984,7 +984,8 @@ def drain(fd: int) -> Iterator[bytes]:
             more = not os.write(end, filler)
         except OSError as error:
             refilled = error.errno in (errno.EBUSY, errno.EAGAIN)
-            time.sleep(0.001 * refilled)  # who has slept is not preempted by the writer
+            if refilled:
+                time.sleep(0.001)  # who has slept is not preempted by the writer
             more = refilled or bool(chunk)
     os.close(fd)
     return filter(None, chunks)  # an empty chunk would mean silence
@@ -2875,7 +2876,9 @@ class Unwrapper:
         if piece is None and self.decided:
             return RejectedPiece(line, OUTSIDE) if line.strip(BLANKS) else line
         if piece is None:
-            self.place, self.probed = self.place * self.named, self.probed + (b'"type"' in line)
+            if not self.named:
+                self.place = ""
+            self.probed += b'"type"' in line
             return line
         self.source.wrapped, self.place = True, piece.place
         brace = 0 if piece.place == CRI else line.find(b"{")
@@ -7112,7 +7115,8 @@ class Runs:
         event.run = session.run = run = Run(event.session_id or None, self.where())
         session.has_begun = True
         self.file.runs += 1
-        self.file.source.has_run_begun |= event.kind != END
+        if event.kind != END:
+            self.file.source.has_run_begun = True
         run.number, run.started_ms = self.file.runs, line_time(self.line)
         # An init behind what an agent does is another run's.
         run.state = BEGUN if event.type in AGENT_TYPES else OPEN
@@ -7205,7 +7209,8 @@ class Runs:
     def end(self, session: Session) -> None:
         run, session.run = cast("Run", session.run), None
         run.state = ENDED
-        session.file.has_lines_of_run |= run.events > 1 or not run.succeeded
+        if run.events > 1 or not run.succeeded:
+            session.file.has_lines_of_run = True
         run.calls.clear()  # they refer to the run, and events are not collected
         self.reporter.report_unshown(self.file)
 
@@ -7332,7 +7337,8 @@ def failure_of(event: Event) -> tuple[str, str] | None:
     if stated and failed is not True:  # its text is the answer, not an error
         return error_message([end.get("error"), end.get("errors")]), "error"
     reasons = {"error": error_text(event), "result": error_message(end.get("result"))}
-    reasons["subtype"] = event.subtype or "" if error else ""
+    if error:
+        reasons["subtype"] = event.subtype or ""
     return next(((why, name) for name, why in reasons.items() if why), ("", ""))
 
 
@@ -7668,8 +7674,8 @@ class Sessions:
         """Close the sessions that go with their FILE: those that no line names, or that were
         saved."""
         over = [entry for entry in self.table.values() if entry.anonymous or entry.saved]
-        for run in self.open_runs():
-            self.here.file.has_lines_of_run |= run.events > 1
+        if any(run.events > 1 for run in self.open_runs()):
+            self.here.file.has_lines_of_run = True
         for session in (*over, self.here.unnamed):
             self.end_session(session, self.runs.end_unfinished)
         yield from self.runs.ends()
@@ -15297,19 +15303,20 @@ class Folder(NamedTuple):
     folders: int
 
     def report(self, reporter: Reporter) -> None:
+        name = escape(self.name)
         left = f"{plural(len(self.others), 'other file')} left out"
-        named = first_names(map(escape, self.others))
-        inner = plural(self.folders, "directory", "directories")
+        inner = f"{plural(self.folders, 'directory', 'directories')} in it not read"
         if self.sessions:
             if self.others:
-                reporter.message(f"{escape(self.name)}: {left}: no agent's session: {named}")
+                named = first_names(map(escape, self.others))
+                reporter.message(f"{name}: {left}: no agent's session: {named}")
             if self.folders:
-                reporter.message(f"{escape(self.name)}: {inner} in it not read")
-        elif not (self.sessions or self.others or self.folders):
-            reporter.failure(f"{escape(self.name)}: this directory is empty")
-        elif not self.sessions:
-            below = f"; {inner} in it not read" if self.folders else ""
-            reporter.failure(f"{escape(self.name)}: no session in this directory, {left}{below}")
+                reporter.message(f"{name}: {inner}")
+        elif self.others or self.folders:
+            below = f"; {inner}" if self.folders else ""
+            reporter.failure(f"{name}: no session in this directory, {left}{below}")
+        else:
+            reporter.failure(f"{name}: this directory is empty")
 
 
 def expand_folders(files: Iterable[str]) -> tuple[tuple[str, ...], list[Folder]]:
@@ -15424,8 +15431,8 @@ def status_line(to: str, view: View, inputs: Sequence[os.stat_result]) -> LastLi
     pipe may write to the same terminal. The reader of a document can't before that is whole."""
     live = view.out if to == "text" and view.out.live else PLAIN
     pipe = stat.S_IFMT(os.fstat(1).st_mode) in (stat.S_IFIFO, stat.S_IFSOCK)
-    pipe &= not issubclass(WRITERS[to], Document)
-    if not live.live and (view.actions == "stderr" or not (os.isatty(1) or pipe)):
+    mixes = os.isatty(1) or (pipe and not issubclass(WRITERS[to], Document))
+    if not live.live and (view.actions == "stderr" or not mixes):
         live = view.err
     return LastLine(live, bytes_to_read(inputs))
 
