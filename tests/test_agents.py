@@ -847,30 +847,24 @@ def test_from_names_every_agent(name: str) -> None:
 
 
 @pytest.mark.parametrize("agent", ["auto", "cursor", "claude", "codex", "pi"])
-@pytest.mark.parametrize(
-    ("lines", "what"),
-    [
-        (['{"type":"mystery"}'], "type: mystery"),
-        (['{"type":"begin","id":"x"}', '{"type":"say","text":"y"}'] * 9, "types: begin, say"),
-        (['{"role":"user","content":"Hi"}'], "objects without a type"),
-        (['{"level":"info","msg":"x"}'] * 20, "objects without a type"),
-    ],
-)
+@pytest.mark.parametrize(("lines", "what"), [
+    (['{"type":"mystery"}'], "type: mystery"),
+    (['{"type":"begin","id":"x"}', '{"type":"say","text":"y"}'] * 9, "types: begin, say"),
+    (['{"role":"user","content":"Hi"}'], "objects without a type"),
+    (['{"level":"info","msg":"x"}'] * 20, "objects without a type"),
+])  # fmt: skip
 def test_a_stream_of_an_unknown_agent(agent: str, lines: list[str], what: str) -> None:
     """No --from would help, and after one it is said, too."""
     ended = convert("\n".join(lines).encode(), "--from", agent)
     assert ended == (b"", f"agentfmt: stdin: no agent that I know wrote this ({what})\n", 1)
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        {"type": "system", "subtype": "hook_started", "session_id": "s"},
-        {"type": "rate_limit_event", "rate_limit_info": {}},
-        {"type": "connection", "subtype": "lost"},
-        {"type": "error", "message": "no key"},
-    ],
-)
+@pytest.mark.parametrize("line", [
+    {"type": "system", "subtype": "hook_started", "session_id": "s"},
+    {"type": "rate_limit_event", "rate_limit_info": {}},
+    {"type": "connection", "subtype": "lost"},
+    {"type": "error", "message": "no key"},
+])  # fmt: skip
 def test_a_known_agent_that_never_began(line: Line) -> None:
     ended = convert(stream([{"type": "mystery"}, *[line] * 12]))
     assert (ended.status, ended.stderr.count("\n")) == (1, 1)
@@ -1047,14 +1041,11 @@ def test_what_copilot_adds_to_an_output_is_none(mark: str) -> None:
     assert converted["tool_call"]["shellToolCall"]["result"]["failure"]["stdout"] == "no rule"
 
 
-@pytest.mark.parametrize(
-    ("told", "lines"),
-    [
-        ({}, "Created new file a.py (2 lines)"),
-        ({"exists": False}, "Created new file a.py (2 lines)"),
-        ({"exists": True}, "Edited file a.py (2 lines)"),
-    ],
-)
+@pytest.mark.parametrize(("told", "lines"), [
+    ({}, "Created new file a.py (2 lines)"),
+    ({"exists": False}, "Created new file a.py (2 lines)"),
+    ({"exists": True}, "Edited file a.py (2 lines)"),
+])  # fmt: skip
 def test_a_file_that_was_there_is_edited(told: Line, lines: str) -> None:
     given = {"filePath": "a.py", "content": "x\ny\n"}
     wrote = used(tool="write", input=given, output="Wrote file successfully.", metadata=told)

@@ -492,15 +492,12 @@ def test_lines_that_were_read(text: str, start: int, count: int, total: int, lin
     assert progress(convert(data, "-t", "cursor").stdout, "-d") == [labeled(line)]
 
 
-@pytest.mark.parametrize(
-    ("told", "text"),
-    [
-        ("     1\u2192def f():\n     2\u2192    pass\n     3\u2192", "def f():\n    pass\n"),
-        ("9\tdef f():\n10\t    pass", "def f():\n    pass"),
-        ("1\tx\n\n<system-reminder>\nBe careful.\n</system-reminder>\n", "x"),
-        ("no number", "no number"),
-    ],
-)
+@pytest.mark.parametrize(("told", "text"), [
+    ("     1\u2192def f():\n     2\u2192    pass\n     3\u2192", "def f():\n    pass\n"),
+    ("9\tdef f():\n10\t    pass", "def f():\n    pass"),
+    ("1\tx\n\n<system-reminder>\nBe careful.\n</system-reminder>\n", "x"),
+    ("no number", "no number"),
+])  # fmt: skip
 def test_numbers_of_lines_are_not_content(told: str, text: str) -> None:
     events = made(one_call("Read", {"file_path": "x"}, returned(told)))
     (ended,) = [one for one in events if one.get("subtype") == "completed"]
@@ -617,19 +614,16 @@ def test_verdict(members: dict[str, Any], status: int, to: str) -> None:
     assert convert(init() + result(**members), "-t", to).status == status
 
 
-@pytest.mark.parametrize(
-    ("members", "why"),
-    [
-        ({"terminal_reason": "aborted_streaming"}, "interrupted"),
-        ({"terminal_reason": "aborted_tools", "errors": ["x"]}, "interrupted"),
-        ({"errors": ["[ede_diagnostic] result_type=user"]}, "interrupted"),
-        ({"result": "[ede_diagnostic] result_type=user"}, "interrupted"),
-        ({"errors": ["[ede_diagnostic] a", "API Error: 529"]}, "[ede_diagnostic] a"),
-        ({"errors": ["[ede_diagnostic] a"], "terminal_reason": "max_turns"}, "[ede_diagnostic] a"),
-        ({"errors": ["no"]}, "no"),
-        ({"terminal_reason": 5}, "Done."),
-    ],
-)
+@pytest.mark.parametrize(("members", "why"), [
+    ({"terminal_reason": "aborted_streaming"}, "interrupted"),
+    ({"terminal_reason": "aborted_tools", "errors": ["x"]}, "interrupted"),
+    ({"errors": ["[ede_diagnostic] result_type=user"]}, "interrupted"),
+    ({"result": "[ede_diagnostic] result_type=user"}, "interrupted"),
+    ({"errors": ["[ede_diagnostic] a", "API Error: 529"]}, "[ede_diagnostic] a"),
+    ({"errors": ["[ede_diagnostic] a"], "terminal_reason": "max_turns"}, "[ede_diagnostic] a"),
+    ({"errors": ["no"]}, "no"),
+    ({"terminal_reason": 5}, "Done."),
+])  # fmt: skip
 def test_who_was_interrupted(members: dict[str, Any], why: str) -> None:
     data = init() + result(subtype="error_during_execution", is_error=True, **members)
     for lines in (data, convert(data, "-t", "cursor").stdout):

@@ -232,19 +232,16 @@ def test_the_input_ends_within_a_line_in_pieces() -> None:
 # ---------------------------------------------------------------- no envelope
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        event("error", message=init().decode()),
-        event("error", message='{"type":"error","error":{"type":"overloaded_error"}}'),
-        event("log", session=None, text="x"),
-        event(session=None, message="text"),
-        event(session=None, message={"type": "message", "role": "assistant"}),
-        event(session=None, log=[1, 2], body=None, line=7, jsonPayload="x"),
-        event(session=None, MESSAGE=[300, "x"]),
-        event(session=None, message='{"error":"x"}'),
-    ],
-)
+@pytest.mark.parametrize("line", [
+    event("error", message=init().decode()),
+    event("error", message='{"type":"error","error":{"type":"overloaded_error"}}'),
+    event("log", session=None, text="x"),
+    event(session=None, message="text"),
+    event(session=None, message={"type": "message", "role": "assistant"}),
+    event(session=None, log=[1, 2], body=None, line=7, jsonPayload="x"),
+    event(session=None, MESSAGE=[300, "x"]),
+    event(session=None, message='{"error":"x"}'),
+])  # fmt: skip
 def test_an_event_is_no_envelope(line: bytes) -> None:
     assert convert(init() + line + result(), *SAME).stdout == init() + line + result()
     assert convert(line + whole_run(), *SAME).stdout == line + whole_run()

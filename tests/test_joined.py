@@ -231,17 +231,14 @@ def test_an_end_alone_is_not_the_end_of_what_stands_before_it(bad: Lines) -> Non
 
 
 @pytest.mark.parametrize("good", GOOD)
-@pytest.mark.parametrize(
-    "few",
-    [
-        pytest.param(UNKNOWN * 2, id="of unknown types"),
-        pytest.param(UNKNOWN_SESSION, id="of an unknown type, with a session"),
-        pytest.param(UNTYPED * 2, id="without types"),
-        pytest.param(LEVELED, id="of a log that holds events in an unknown member"),
-        pytest.param(lines({"level": "info", "msg": "x"}) * 5, id="of a log"),
-        pytest.param(lines({"type": "connection"}, {"type": "system"}) * 5, id="of known types"),
-    ],
-)
+@pytest.mark.parametrize("few", [
+    pytest.param(UNKNOWN * 2, id="of unknown types"),
+    pytest.param(UNKNOWN_SESSION, id="of an unknown type, with a session"),
+    pytest.param(UNTYPED * 2, id="without types"),
+    pytest.param(LEVELED, id="of a log that holds events in an unknown member"),
+    pytest.param(lines({"level": "info", "msg": "x"}) * 5, id="of a log"),
+    pytest.param(lines({"type": "connection"}, {"type": "system"}) * 5, id="of known types"),
+])  # fmt: skip
 def test_strange_lines_beside_a_run_are_harmless(good: str, few: Lines) -> None:
     for name, way in WAYS.items():
         assert convert(way(GOOD[good], few)) == convert(GOOD[good]), name

@@ -128,15 +128,12 @@ def test_a_command_keeps_its_options_and_our_input() -> None:
     assert (ended.lines, ended.status) == (["Read file a"], 0)
 
 
-@pytest.mark.parametrize(
-    ("script", "codes", "status"),
-    [
-        ("$O; exec sleep 60", [signal.SIGTERM], 143),
-        ("$O; exec sleep 60", [signal.SIGINT], 130),
-        ("$O; exec sleep 60", [signal.SIGHUP], 129),
-        ("trap '' INT; $O; exec sleep 60", [signal.SIGINT, signal.SIGINT], -signal.SIGINT),
-    ],
-)
+@pytest.mark.parametrize(("script", "codes", "status"), [
+    ("$O; exec sleep 60", [signal.SIGTERM], 143),
+    ("$O; exec sleep 60", [signal.SIGINT], 130),
+    ("$O; exec sleep 60", [signal.SIGHUP], 129),
+    ("trap '' INT; $O; exec sleep 60", [signal.SIGINT, signal.SIGINT], -signal.SIGINT),
+])  # fmt: skip
 def test_a_signal_reaches_the_command(
     script: str, codes: list[int], status: int, shell: dict[str, str]
 ) -> None:

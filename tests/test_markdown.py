@@ -222,21 +222,18 @@ PARTS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("flags", "left"),
-    [
-        pytest.param("", "prompt words actions targets details verdict", id="default"),
-        pytest.param("-m chat -d", "prompt words actions targets details verdict", id="chat"),
-        pytest.param("-m all", "words actions targets details verdict", id="all"),
-        pytest.param("--tail 0", "prompt words actions targets verdict", id="tail"),
-        pytest.param("-m none", "actions targets details verdict", id="none"),
-        pytest.param("--no-detail", "prompt words actions verdict", id="no-detail"),
-        pytest.param("-q", "prompt words verdict", id="quiet"),
-        pytest.param("-m final -q", "words verdict", id="final"),
-        pytest.param("--drop tool_call", "prompt words verdict", id="drop"),
-        pytest.param("--only shell", "details verdict", id="only"),
-    ],
-)
+@pytest.mark.parametrize(("flags", "left"), [
+    pytest.param("", "prompt words actions targets details verdict", id="default"),
+    pytest.param("-m chat -d", "prompt words actions targets details verdict", id="chat"),
+    pytest.param("-m all", "words actions targets details verdict", id="all"),
+    pytest.param("--tail 0", "prompt words actions targets verdict", id="tail"),
+    pytest.param("-m none", "actions targets details verdict", id="none"),
+    pytest.param("--no-detail", "prompt words actions verdict", id="no-detail"),
+    pytest.param("-q", "prompt words verdict", id="quiet"),
+    pytest.param("-m final -q", "words verdict", id="final"),
+    pytest.param("--drop tool_call", "prompt words verdict", id="drop"),
+    pytest.param("--only shell", "details verdict", id="only"),
+])  # fmt: skip
 def test_options_mean_what_they_mean_for_text(flags: str, left: str) -> None:
     data = run_of(user(), completed(), shell(code=1, printed="no"), assistant("said"))
     text = report(data, *flags.split())
@@ -390,26 +387,23 @@ def test_words_without_html_stay_as_they_are(words: str) -> None:
     assert "\n".join(agentfmt.safe_words(words)) == words
 
 
-@pytest.mark.parametrize(
-    ("words", "safe"),
-    [
-        pytest.param("# A\n> ### B\n####### C", "#### A\n> ##### B\n####### C", id="headings"),
-        pytest.param("a <b> `<c>`", "a &lt;b> `<c>`", id="html"),
-        pytest.param("```\nx", "```\nx\n```", id="open-fence"),
-        pytest.param("- ```js\n  <b>\n  ```", "\n-\n  ```js\n  <b>\n  ```", id="behind-a-marker"),
-        pytest.param("- a\n  ```\n<b>\n```", "- a\n  ```\n  <b>\n  ```", id="moved"),
-        pytest.param("```{=html}\n<b>\n```", "```\n<b>\n```", id="raw"),
-        pytest.param("![a](http://b/c)", r"\![a](http://b/c)", id="image"),
-        pytest.param("http://a/<b>`<c>` `d`", "http://a/&lt;b>%60&lt;c>%60 `d`", id="address"),
-        pytest.param("see <https://a/b>.", "see <https://a/b>.", id="address-in-brackets"),
-        pytest.param("www.a/\u00a0` `<b>`", "www.a/\u00a0%60 `<b>`", id="blank"),
-        pytest.param("x://\\` `<b>`", "x://\\` `<b>`", id="escape-in-no-address"),
-        pytest.param("](www.)a`<b>`", r"]\(www.)a%60&lt;b>%60", id="no-link"),
-        pytest.param("[`a`](http://b)`<b>`", "[`a`](http://b)`<b>`", id="link"),
-        pytest.param("x://\\![i](http://b/c)", "x://\\![i](http://b/c)", id="escaped-mark"),
-        pytest.param("`a|` `<b>![c](d)`", r"`a|` `&lt;b>!\[c](d)`", id="divided-span"),
-    ],
-)
+@pytest.mark.parametrize(("words", "safe"), [
+    pytest.param("# A\n> ### B\n####### C", "#### A\n> ##### B\n####### C", id="headings"),
+    pytest.param("a <b> `<c>`", "a &lt;b> `<c>`", id="html"),
+    pytest.param("```\nx", "```\nx\n```", id="open-fence"),
+    pytest.param("- ```js\n  <b>\n  ```", "\n-\n  ```js\n  <b>\n  ```", id="behind-a-marker"),
+    pytest.param("- a\n  ```\n<b>\n```", "- a\n  ```\n  <b>\n  ```", id="moved"),
+    pytest.param("```{=html}\n<b>\n```", "```\n<b>\n```", id="raw"),
+    pytest.param("![a](http://b/c)", r"\![a](http://b/c)", id="image"),
+    pytest.param("http://a/<b>`<c>` `d`", "http://a/&lt;b>%60&lt;c>%60 `d`", id="address"),
+    pytest.param("see <https://a/b>.", "see <https://a/b>.", id="address-in-brackets"),
+    pytest.param("www.a/\u00a0` `<b>`", "www.a/\u00a0%60 `<b>`", id="blank"),
+    pytest.param("x://\\` `<b>`", "x://\\` `<b>`", id="escape-in-no-address"),
+    pytest.param("](www.)a`<b>`", r"]\(www.)a%60&lt;b>%60", id="no-link"),
+    pytest.param("[`a`](http://b)`<b>`", "[`a`](http://b)`<b>`", id="link"),
+    pytest.param("x://\\![i](http://b/c)", "x://\\![i](http://b/c)", id="escaped-mark"),
+    pytest.param("`a|` `<b>![c](d)`", r"`a|` `&lt;b>!\[c](d)`", id="divided-span"),
+])  # fmt: skip
 def test_safe_words(words: str, safe: str) -> None:
     assert "\n".join(agentfmt.safe_words(words)) == safe
 
@@ -465,17 +459,14 @@ def test_nobody_is_called_wherever_a_name_stands(name: str) -> None:
         check(text, actions=6, runs=2)
 
 
-@pytest.mark.parametrize(
-    ("words", "shown"),
-    [
-        ("see @octocat.", "see @octocat."),
-        ("fixes #1, GH-2 and o/r#3", "fixes #1, GH-2 and o/r#3"),
-        ("[#812](https://github.com/o/r/issues/812)", "#812"),
-        ("**@a/b** _0123abcd_", "@a/b 0123abcd"),
-        ("https://github.com/o/r/issues/1.", "https://github.com/o/r/issues/1."),
-        ("a@b.c `@x` C#", "a@b.c @x C#"),
-    ],
-)
+@pytest.mark.parametrize(("words", "shown"), [
+    ("see @octocat.", "see @octocat."),
+    ("fixes #1, GH-2 and o/r#3", "fixes #1, GH-2 and o/r#3"),
+    ("[#812](https://github.com/o/r/issues/812)", "#812"),
+    ("**@a/b** _0123abcd_", "@a/b 0123abcd"),
+    ("https://github.com/o/r/issues/1.", "https://github.com/o/r/issues/1."),
+    ("a@b.c `@x` C#", "a@b.c @x C#"),
+])  # fmt: skip
 def test_names_look_the_same(words: str, shown: str) -> None:
     html = github("\n".join(agentfmt.safe_words(words)))
     assert re.sub("<[^>]*>", "", html).strip() == shown

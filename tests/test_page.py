@@ -150,18 +150,15 @@ PIXEL = base64.b64encode(b"\x89PNG\r\n\x1a\n and more").decode()
 SVG = base64.b64encode(b"<svg xmlns='http://www.w3.org/2000/svg'/>").decode()
 
 
-@pytest.mark.parametrize(
-    ("block", "shown"),
-    [
-        ({"type": "image", "source": {"type": "base64", "data": PIXEL}}, True),
-        ({"type": "image", "mimeType": "image/svg+xml", "data": PIXEL}, True),
-        ({"type": "input_image", "image_url": f"data:image/png;base64,{PIXEL}"}, True),
-        ({"type": "image", "source": {"media_type": "image/png", "data": SVG}}, False),
-        ({"type": "image", "data": PIXEL[:40] + '" onerror="a()'}, False),
-        ({"type": "image", "data": PIXEL + "A" * 1_400_000}, False),
-        ({"type": "image", "url": "https://a.b/c.png"}, False),
-    ],
-)
+@pytest.mark.parametrize(("block", "shown"), [
+    ({"type": "image", "source": {"type": "base64", "data": PIXEL}}, True),
+    ({"type": "image", "mimeType": "image/svg+xml", "data": PIXEL}, True),
+    ({"type": "input_image", "image_url": f"data:image/png;base64,{PIXEL}"}, True),
+    ({"type": "image", "source": {"media_type": "image/png", "data": SVG}}, False),
+    ({"type": "image", "data": PIXEL[:40] + '" onerror="a()'}, False),
+    ({"type": "image", "data": PIXEL + "A" * 1_400_000}, False),
+    ({"type": "image", "url": "https://a.b/c.png"}, False),
+])  # fmt: skip
 def test_images_that_a_call_returned(block: dict[str, Any], shown: bool) -> None:
     call = completed(result={"success": {"content": [block]}})
     text = page(run_of(call))
@@ -267,17 +264,14 @@ def test_times_are_drawn_if_they_say_something() -> None:
     assert "<svg" not in page(run_of(shell()))
 
 
-@pytest.mark.parametrize(
-    ("flags", "left"),
-    [
-        ("", "prompt words act inside end"),
-        ("-m all", "words act inside end"),
-        ("-m none", "act inside end"),
-        ("--no-detail", "prompt words act end"),
-        ("-q", "prompt words end"),
-        ("--drop tool_call", "prompt words end"),
-    ],
-)
+@pytest.mark.parametrize(("flags", "left"), [
+    ("", "prompt words act inside end"),
+    ("-m all", "words act inside end"),
+    ("-m none", "act inside end"),
+    ("--no-detail", "prompt words act end"),
+    ("-q", "prompt words end"),
+    ("--drop tool_call", "prompt words end"),
+])  # fmt: skip
 def test_options_mean_what_they_mean_for_other_reports(flags: str, left: str) -> None:
     found = read(page(run_of(user(), shell(printed="x"), assistant("said")), *flags.split()))
     kinds = {kind.split()[0] for kind, texts in found.text.items() if kind and any(texts)}
@@ -404,14 +398,11 @@ def test_memory_does_not_grow_with_the_runs() -> None:
     assert "... and 20 more runs" in found.text[""]
 
 
-@pytest.mark.parametrize(
-    ("flags", "said"),
-    [
-        ((), ""),
-        (("-r", "secrets"), "Hidden (secrets): 1 redaction (github-token 1)"),
-        (("-r", "secrets", "--drop", "user"), "Hidden (secrets): nothing was found"),
-    ],
-)
+@pytest.mark.parametrize(("flags", "said"), [
+    ((), ""),
+    (("-r", "secrets"), "Hidden (secrets): 1 redaction (github-token 1)"),
+    (("-r", "secrets", "--drop", "user"), "Hidden (secrets): nothing was found"),
+])  # fmt: skip
 def test_a_page_says_what_was_hidden(flags: tuple[str, ...], said: str) -> None:
     spoken = event("user", message=message(f"use {TOKEN if 'user' not in flags else 1}", "user"))
     found = read(page(run_of(spoken), *flags))

@@ -634,14 +634,11 @@ def test_help_fits_a_screen_and_names_each_option() -> None:
     assert "x>=0" not in text  # a formula
 
 
-@pytest.mark.parametrize(
-    ("page", "file", "words"),
-    [
-        ((), "agentfmt.1", "--exit-zero\nExit 0 instead of 1 or 3."),
-        (("agentfmt",), "agentfmt.1", "--exit-zero\nExit 0 instead of 1 or 3."),
-        (("sidecar",), "agentfmt-sidecar.7", "exec agentfmt -t stream-json -r secrets"),
-    ],
-)
+@pytest.mark.parametrize(("page", "file", "words"), [
+    ((), "agentfmt.1", "--exit-zero\nExit 0 instead of 1 or 3."),
+    (("agentfmt",), "agentfmt.1", "--exit-zero\nExit 0 instead of 1 or 3."),
+    (("sidecar",), "agentfmt-sidecar.7", "exec agentfmt -t stream-json -r secrets"),
+])  # fmt: skip
 @pytest.mark.parametrize("viewer", ["man", "mandoc", ""])
 def test_the_manual(
     viewer: str, page: tuple[str, ...], file: str, words: str, tmp_path: Any
@@ -776,16 +773,13 @@ def test_rejects_in_the_file_of_the_output(mode: str, status: int, tmp_path: Any
 # ---------------------------------------------------------------- exit status
 
 
-@pytest.mark.parametrize(
-    ("data", "status", "zero"),
-    [
-        pytest.param(whole_run(), 0, 0, id="ok"),
-        pytest.param(init(), 1, 0, id="failed"),
-        pytest.param(b"", 1, 0, id="no run"),
-        pytest.param(whole_run() + b"{\n", 3, 0, id="damaged"),
-        pytest.param(init() + b"{\n", 1, 0, id="failed and damaged"),
-    ],
-)
+@pytest.mark.parametrize(("data", "status", "zero"), [
+    pytest.param(whole_run(), 0, 0, id="ok"),
+    pytest.param(init(), 1, 0, id="failed"),
+    pytest.param(b"", 1, 0, id="no run"),
+    pytest.param(whole_run() + b"{\n", 3, 0, id="damaged"),
+    pytest.param(init() + b"{\n", 1, 0, id="failed and damaged"),
+])  # fmt: skip
 def test_exit_status(data: bytes, status: int, zero: int) -> None:
     ended = run(data=data)
     assert ended.status == status
@@ -875,26 +869,23 @@ def test_memory_is_flat(to: str) -> None:
 
 
 @pytest.mark.parametrize("to", ["text", "json", "stream-json"])
-@pytest.mark.parametrize(
-    "data",
-    [
-        pytest.param(b"\0" * 100_000, id="NULs"),
-        pytest.param(b"{" * 300_000, id="braces"),
-        pytest.param(b"[" * 300_000, id="brackets"),
-        pytest.param(b"[\n" * 150_000, id="brackets on lines"),
-        pytest.param(b"[{" * 150_000, id="both"),
-        pytest.param(b"{\n" + b'{"a":' * 30_000, id="objects"),
-        pytest.param(b"{\n]" * 2_000, id="unbalanced"),
-        pytest.param(b"\xff" * 100_000 + b"\n{", id="no UTF-8"),
-        pytest.param(b'{"type":"user"}\n' * 5_000, id="users"),
-        pytest.param(b'{"type":"result"}\n' * 5_000, id="results"),
-        pytest.param(b"{\n" * 10_000, id="brace lines"),
-        pytest.param(init() + started() * 2_000, id="one call started often"),
-        pytest.param(user() + b"\n" * 10_000, id="blank lines"),
-        pytest.param(b'[{"a":"' + b"x" * 200_000, id="a string too long"),
-        pytest.param(b'{\n}\n"no object" "open', id="an open string after no object"),
-    ],
-)
+@pytest.mark.parametrize("data", [
+    pytest.param(b"\0" * 100_000, id="NULs"),
+    pytest.param(b"{" * 300_000, id="braces"),
+    pytest.param(b"[" * 300_000, id="brackets"),
+    pytest.param(b"[\n" * 150_000, id="brackets on lines"),
+    pytest.param(b"[{" * 150_000, id="both"),
+    pytest.param(b"{\n" + b'{"a":' * 30_000, id="objects"),
+    pytest.param(b"{\n]" * 2_000, id="unbalanced"),
+    pytest.param(b"\xff" * 100_000 + b"\n{", id="no UTF-8"),
+    pytest.param(b'{"type":"user"}\n' * 5_000, id="users"),
+    pytest.param(b'{"type":"result"}\n' * 5_000, id="results"),
+    pytest.param(b"{\n" * 10_000, id="brace lines"),
+    pytest.param(init() + started() * 2_000, id="one call started often"),
+    pytest.param(user() + b"\n" * 10_000, id="blank lines"),
+    pytest.param(b'[{"a":"' + b"x" * 200_000, id="a string too long"),
+    pytest.param(b'{\n}\n"no object" "open', id="an open string after no object"),
+])  # fmt: skip
 def test_no_traceback(data: bytes, to: str) -> None:
     limit = ("--max-line", "1000") if to == "json" else ()
     blocks = (data[at : at + agentfmt.BLOCK] for at in range(0, len(data), agentfmt.BLOCK))

@@ -116,35 +116,32 @@ def test_a_session_may_be_a_lone_surrogate() -> None:
     assert convert(data, *SAME) == Ended(data, "", 0)
 
 
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [
-        pytest.param(b'{"a":NaN}', "bad JSON (NaN isn't a JSON number)", id="NaN"),
-        pytest.param(b'{"a":-Infinity}', "bad JSON (-Infinity isn't a JSON number)", id="Infinity"),
-        pytest.param(b'{"a":"\0"}', "a NUL byte", id="NUL in a string"),
-        pytest.param(b'{"a":1}\0', "a NUL byte", id="NUL after"),
-        pytest.param(b'{"a":"\xff"}', "invalid UTF-8 at byte 7", id="invalid UTF-8"),
-        pytest.param(b'{"a":"\xed\xa0\xbd"}', "invalid UTF-8 at byte 7", id="raw surrogate"),
-        pytest.param(b'{"a":"\xc0\x80"}', "invalid UTF-8 at byte 7", id="overlong"),
-        pytest.param(b'{"a":"\xe4\xb8"}', "invalid UTF-8 at byte 7", id="half a character"),
-        pytest.param(b'{"type":"x","a":"\xff"}', "invalid UTF-8", id="in a skipped member"),
-        pytest.param(b'{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}", "nested", id="deep"),
-        pytest.param(b'{"a":' * 100_000 + b"1" + b"}" * 100_000, "nested", id="deep objects"),
-        pytest.param(b'{"a":' * 100_000, "", id="deep and open"),
-        pytest.param(b"{", "bad JSON", id="brace"),
-        pytest.param(b'{"a":1', "bad JSON", id="half an object"),
-        pytest.param(b'{"a":1} {"b":2}', "bad JSON (Extra data)", id="two objects"),
-        pytest.param(b'{"a":1},', "bad JSON (Extra data)", id="a comma after"),
-        pytest.param(b'{"a":1,}', "bad JSON", id="a comma at the end"),
-        pytest.param(b'{"a":1}\x0b', "bad JSON", id="VT after"),
-        pytest.param(b'{"a":1}\xc2\xa0', "bad JSON", id="no-break space after"),
-        pytest.param(b'{"a":1}\xe2\x80\xa8', "bad JSON", id="line separator after"),
-        pytest.param(b'{"a":+1}', "bad JSON", id="plus"),
-        pytest.param(b"{\"a\":'x'}", "bad JSON", id="quotes"),
-        pytest.param(b'{"a":"\\x"}', "bad JSON", id="escape"),
-        pytest.param(b'{"a":"\\u12"}', "bad JSON", id="half an escape"),
-    ],
-)
+@pytest.mark.parametrize(("line", "reason"), [
+    pytest.param(b'{"a":NaN}', "bad JSON (NaN isn't a JSON number)", id="NaN"),
+    pytest.param(b'{"a":-Infinity}', "bad JSON (-Infinity isn't a JSON number)", id="Infinity"),
+    pytest.param(b'{"a":"\0"}', "a NUL byte", id="NUL in a string"),
+    pytest.param(b'{"a":1}\0', "a NUL byte", id="NUL after"),
+    pytest.param(b'{"a":"\xff"}', "invalid UTF-8 at byte 7", id="invalid UTF-8"),
+    pytest.param(b'{"a":"\xed\xa0\xbd"}', "invalid UTF-8 at byte 7", id="raw surrogate"),
+    pytest.param(b'{"a":"\xc0\x80"}', "invalid UTF-8 at byte 7", id="overlong"),
+    pytest.param(b'{"a":"\xe4\xb8"}', "invalid UTF-8 at byte 7", id="half a character"),
+    pytest.param(b'{"type":"x","a":"\xff"}', "invalid UTF-8", id="in a skipped member"),
+    pytest.param(b'{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}", "nested", id="deep"),
+    pytest.param(b'{"a":' * 100_000 + b"1" + b"}" * 100_000, "nested", id="deep objects"),
+    pytest.param(b'{"a":' * 100_000, "", id="deep and open"),
+    pytest.param(b"{", "bad JSON", id="brace"),
+    pytest.param(b'{"a":1', "bad JSON", id="half an object"),
+    pytest.param(b'{"a":1} {"b":2}', "bad JSON (Extra data)", id="two objects"),
+    pytest.param(b'{"a":1},', "bad JSON (Extra data)", id="a comma after"),
+    pytest.param(b'{"a":1,}', "bad JSON", id="a comma at the end"),
+    pytest.param(b'{"a":1}\x0b', "bad JSON", id="VT after"),
+    pytest.param(b'{"a":1}\xc2\xa0', "bad JSON", id="no-break space after"),
+    pytest.param(b'{"a":1}\xe2\x80\xa8', "bad JSON", id="line separator after"),
+    pytest.param(b'{"a":+1}', "bad JSON", id="plus"),
+    pytest.param(b"{\"a\":'x'}", "bad JSON", id="quotes"),
+    pytest.param(b'{"a":"\\x"}', "bad JSON", id="escape"),
+    pytest.param(b'{"a":"\\u12"}', "bad JSON", id="half an escape"),
+])  # fmt: skip
 def test_damage_costs_only_itself(line: bytes, reason: str) -> None:
     ended = among(line)
     assert ended.stdout == b'{"type":"a"}\n' + END
@@ -347,20 +344,17 @@ def pretty(*events: bytes) -> bytes:
 RUN = whole_run().splitlines()
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        pytest.param(pretty(*RUN), id="pretty"),
-        pytest.param(BOM + b"\n\n" + pretty(*RUN), id="BOM and blank lines"),
-        pytest.param(pretty(*RUN).replace(b"\n", b"\r\n"), id="CRLF"),
-        pytest.param(b"[" + b",".join(RUN) + b"]", id="array"),
-        pytest.param(b"[\n" + b",\n".join(RUN) + b"\n]\n", id="array, one a line"),
-        pytest.param(b"[ \t" + b" , ".join(RUN) + b" ] ", id="array with blanks"),
-        pytest.param(b"[" + b",".join(RUN[:3]) + b"]\n[" + b",".join(RUN[3:]) + b"]", id="two"),
-        pytest.param(b"[\n" + pretty(*RUN).replace(b"\n}\n{", b"\n},\n{") + b"]", id="both"),
-        pytest.param(b"{\n" + RUN[0][1:] + b"\n" + b"\n".join(RUN[1:]), id="lines after one"),
-    ],
-)
+@pytest.mark.parametrize("data", [
+    pytest.param(pretty(*RUN), id="pretty"),
+    pytest.param(BOM + b"\n\n" + pretty(*RUN), id="BOM and blank lines"),
+    pytest.param(pretty(*RUN).replace(b"\n", b"\r\n"), id="CRLF"),
+    pytest.param(b"[" + b",".join(RUN) + b"]", id="array"),
+    pytest.param(b"[\n" + b",\n".join(RUN) + b"\n]\n", id="array, one a line"),
+    pytest.param(b"[ \t" + b" , ".join(RUN) + b" ] ", id="array with blanks"),
+    pytest.param(b"[" + b",".join(RUN[:3]) + b"]\n[" + b",".join(RUN[3:]) + b"]", id="two"),
+    pytest.param(b"[\n" + pretty(*RUN).replace(b"\n}\n{", b"\n},\n{") + b"]", id="both"),
+    pytest.param(b"{\n" + RUN[0][1:] + b"\n" + b"\n".join(RUN[1:]), id="lines after one"),
+])  # fmt: skip
 def test_documents(data: bytes) -> None:
     for chunks in ([data], one_byte_at_a_time(data), cuts(data, [7] * len(data))):
         ended = convert(chunks, *SAME)
@@ -372,26 +366,23 @@ def test_documents_or_lines_is_decided_per_file() -> None:
     assert convert(files, *SAME) == Ended(whole_run(), "", 0)
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        pytest.param(b"7" * 5000, id="5000 digits"),
-        pytest.param(b"-" + b"7" * 20_000, id="20000 digits"),
-        pytest.param(b"1E400", id="1E400"),
-        pytest.param(b"-0", id="-0"),
-        pytest.param(b"0.10000000000000000000000000001", id="fraction"),
-        pytest.param(b'"\\ud83d"', id="lone surrogate"),
-        pytest.param(b'"\\ude00\\ud83d"', id="lone surrogates"),
-        pytest.param(b'"\\ud83d\\ude00 \\u0000 \\/ \\\\"', id="escapes"),
-        pytest.param('"é中😀\u2028\x85"'.encode(), id="UTF-8"),
-        pytest.param(b'"' + b"x" * 300_000 + b'"', id="a long string"),
-        pytest.param(b'"' + b"\\\\" * 100_000 + b'"', id="backslashes"),
-        pytest.param(b'"' + b'\\"' * 100_000 + b'"', id="quotes"),
-        pytest.param(b"[" * 500 + b"]" * 500, id="500 levels"),
-        pytest.param(b'{"a":' * 500 + b"1" + b"}" * 500, id="500 levels of objects"),
-        pytest.param(b'{"":[],"a":{},"a":[{}]}', id="empty and duplicate"),
-    ],
-)
+@pytest.mark.parametrize("value", [
+    pytest.param(b"7" * 5000, id="5000 digits"),
+    pytest.param(b"-" + b"7" * 20_000, id="20000 digits"),
+    pytest.param(b"1E400", id="1E400"),
+    pytest.param(b"-0", id="-0"),
+    pytest.param(b"0.10000000000000000000000000001", id="fraction"),
+    pytest.param(b'"\\ud83d"', id="lone surrogate"),
+    pytest.param(b'"\\ude00\\ud83d"', id="lone surrogates"),
+    pytest.param(b'"\\ud83d\\ude00 \\u0000 \\/ \\\\"', id="escapes"),
+    pytest.param('"é中😀\u2028\x85"'.encode(), id="UTF-8"),
+    pytest.param(b'"' + b"x" * 300_000 + b'"', id="a long string"),
+    pytest.param(b'"' + b"\\\\" * 100_000 + b'"', id="backslashes"),
+    pytest.param(b'"' + b'\\"' * 100_000 + b'"', id="quotes"),
+    pytest.param(b"[" * 500 + b"]" * 500, id="500 levels"),
+    pytest.param(b'{"a":' * 500 + b"1" + b"}" * 500, id="500 levels of objects"),
+    pytest.param(b'{"":[],"a":{},"a":[{}]}', id="empty and duplicate"),
+])  # fmt: skip
 @pytest.mark.parametrize("key", [b"v", b"type", b"session_id", b"message", b"tool_call"])
 def test_values_in_documents(value: bytes, key: bytes) -> None:
     document = b'{\n  "type": "x", "' + key + b'": ' + value + b"\n}\n"
@@ -412,25 +403,22 @@ def test_documents_nested_too_deeply(step: int) -> None:
     assert (ended.stdout, ended.status) == (END, 3)
 
 
-@pytest.mark.parametrize(
-    "inner",
-    [
-        pytest.param(b'"a" 1', id="no colon"),
-        pytest.param(b'"a":NaN', id="NaN"),
-        pytest.param(b'"a":01', id="01"),
-        pytest.param(b'"a":"\xff"', id="invalid UTF-8"),
-        pytest.param(b'"a":1,', id="comma"),
-        pytest.param(b'"a":[1}', id="brackets"),
-        pytest.param(b'"a":1 2', id="two numbers"),
-        pytest.param(b'"a":"\0"', id="NUL in a string"),
-        pytest.param(b'"a":\0001', id="NUL"),
-        pytest.param(b'"a":\x0b1', id="VT"),
-        pytest.param(b'"a":\x1c1', id="FS"),
-        pytest.param(b'"a":\xa01', id="a byte that is a blank in Latin-1"),
-        pytest.param(b'"a":\x851', id="another"),
-        pytest.param(b'"a":\xc2\xa01', id="no-break space"),
-    ],
-)
+@pytest.mark.parametrize("inner", [
+    pytest.param(b'"a" 1', id="no colon"),
+    pytest.param(b'"a":NaN', id="NaN"),
+    pytest.param(b'"a":01', id="01"),
+    pytest.param(b'"a":"\xff"', id="invalid UTF-8"),
+    pytest.param(b'"a":1,', id="comma"),
+    pytest.param(b'"a":[1}', id="brackets"),
+    pytest.param(b'"a":1 2', id="two numbers"),
+    pytest.param(b'"a":"\0"', id="NUL in a string"),
+    pytest.param(b'"a":\0001', id="NUL"),
+    pytest.param(b'"a":\x0b1', id="VT"),
+    pytest.param(b'"a":\x1c1', id="FS"),
+    pytest.param(b'"a":\xa01', id="a byte that is a blank in Latin-1"),
+    pytest.param(b'"a":\x851', id="another"),
+    pytest.param(b'"a":\xc2\xa01', id="no-break space"),
+])  # fmt: skip
 def test_damage_in_documents(inner: bytes) -> None:
     ended = convert(b"{\n" + inner + b"}\n" + END, *SAME)
     assert ended.status == 3
@@ -439,21 +427,18 @@ def test_damage_in_documents(inner: bytes) -> None:
 
 
 @pytest.mark.parametrize("newline", [b"", b"\n", b" \n\n"])
-@pytest.mark.parametrize(
-    "data",
-    [
-        pytest.param(b'{\n"a":1', id="open object"),
-        pytest.param(b'{\n"a":"x', id="open string"),
-        pytest.param(b'{\n"a"', id="no value"),
-        pytest.param(b'[{"a":1}', id="open array"),
-        pytest.param(b'[{"a":1},', id="open array, comma"),
-        pytest.param(b"[{", id="open both"),
-        pytest.param(b'{\n"a":1}\n"x"', id="a string"),
-        pytest.param(b'{\n"a":1}\n}', id="a brace"),
-        pytest.param(b'{\n"a":1}\n]', id="a bracket"),
-        pytest.param(b'[{"a":1},2]', id="a number in an array"),
-    ],
-)
+@pytest.mark.parametrize("data", [
+    pytest.param(b'{\n"a":1', id="open object"),
+    pytest.param(b'{\n"a":"x', id="open string"),
+    pytest.param(b'{\n"a"', id="no value"),
+    pytest.param(b'[{"a":1}', id="open array"),
+    pytest.param(b'[{"a":1},', id="open array, comma"),
+    pytest.param(b"[{", id="open both"),
+    pytest.param(b'{\n"a":1}\n"x"', id="a string"),
+    pytest.param(b'{\n"a":1}\n}', id="a brace"),
+    pytest.param(b'{\n"a":1}\n]', id="a bracket"),
+    pytest.param(b'[{"a":1},2]', id="a number in an array"),
+])  # fmt: skip
 def test_documents_that_end_badly(data: bytes, newline: bytes) -> None:
     good = b"{\n" + END[1:]
     ended = convert(good + data + newline if data[:1] == b"{" else b"[{}," + data[1:] + newline)
@@ -461,15 +446,12 @@ def test_documents_that_end_badly(data: bytes, newline: bytes) -> None:
     assert "agentfmt: stdin:#" in ended.stderr
 
 
-@pytest.mark.parametrize(
-    "end",
-    [
-        pytest.param(b"nonsense\n", id="nonsense and newline"),
-        pytest.param(b"nonsense", id="nonsense"),
-        pytest.param(b"42", id="number"),
-        pytest.param(b'"open string\n', id="open string"),
-    ],
-)
+@pytest.mark.parametrize("end", [
+    pytest.param(b"nonsense\n", id="nonsense and newline"),
+    pytest.param(b"nonsense", id="nonsense"),
+    pytest.param(b"42", id="number"),
+    pytest.param(b'"open string\n', id="open string"),
+])  # fmt: skip
 def test_documents_followed_by_something_else(end: bytes) -> None:
     assert convert(b"{\n" + END[1:] + end).status == 3
 
@@ -541,16 +523,13 @@ def random_bytes(seed: int) -> bytes:
     return random.Random(seed).randbytes(20_000)
 
 
-@pytest.mark.parametrize(
-    ("data", "what"),
-    [
-        *((random_bytes(seed), "binary data") for seed in range(5)),
-        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\1\n\n" + random_bytes(7), "a picture"),
-        (b"\x7fELF\2\1\1\0\0\0\0\0\0\0\0\0\3\0>\0\1\0\0\0", "a program, or a core dump"),
-        (b"SQLite format 3\0\x10\0\1\1\0\x40\x20\x20\0\0\0\2\0\0\0\2\0\0\0\0\0", "binary data"),
-        (b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n1 0 obj", "a PDF document"),
-    ],
-)
+@pytest.mark.parametrize(("data", "what"), [
+    *((random_bytes(seed), "binary data") for seed in range(5)),
+    (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\1\n\n" + random_bytes(7), "a picture"),
+    (b"\x7fELF\2\1\1\0\0\0\0\0\0\0\0\0\3\0>\0\1\0\0\0", "a program, or a core dump"),
+    (b"SQLite format 3\0\x10\0\1\1\0\x40\x20\x20\0\0\0\2\0\0\0\2\0\0\0\0\0", "binary data"),
+    (b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n1 0 obj", "a PDF document"),
+])  # fmt: skip
 @pytest.mark.parametrize("size", [1, 4096, 65536])
 def test_binary_data_is_named_in_one_line(data: bytes, what: str, size: int) -> None:
     if size == 1:
@@ -610,16 +589,13 @@ def test_a_stack_trace_on_stderr_tells_its_message() -> None:
     assert convert(whole_run()[:-200] + b"\n" + trace).stderr.endswith("; Error: boom\n")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Erreur: accès refusé, réessayez plus tard".encode("latin-1"),
-        "エラー：ファイルが見つかりません".encode("shift-jis"),
-        "错误：没有权限访问该文件".encode("gbk"),
-        b"\x1b[32mready\x1b[0m \x1b[2K\r\x1b[1A\x1b[?25l",
-        b"\2\0\0\0\0\0\0\x28a warning, as docker frames it in its streams",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "Erreur: accès refusé, réessayez plus tard".encode("latin-1"),
+    "エラー：ファイルが見つかりません".encode("shift-jis"),
+    "错误：没有权限访问该文件".encode("gbk"),
+    b"\x1b[32mready\x1b[0m \x1b[2K\r\x1b[1A\x1b[?25l",
+    b"\2\0\0\0\0\0\0\x28a warning, as docker frames it in its streams",
+])  # fmt: skip
 def test_text_in_any_encoding_is_shown(text: bytes) -> None:
     ended = convert(text + b"\n")
     assert ended.stderr.startswith("agentfmt: stdin:1: ")

@@ -1112,15 +1112,12 @@ def test_what_tools_print_is_hidden_in_every_output(flags: tuple[str, ...], plac
 # ---------------------------------------------------------------- stderr
 
 
-@pytest.mark.parametrize(
-    ("classes", "answer", "error"),
-    [
-        ("content", "canary", "[content: 6 chars]"),
-        ("messages", "[messages]", "canary"),
-        ("commands", "canary", "canary"),
-        ("all", "[messages]", "[content: 6 chars]"),
-    ],
-)
+@pytest.mark.parametrize(("classes", "answer", "error"), [
+    ("content", "canary", "[content: 6 chars]"),
+    ("messages", "[messages]", "canary"),
+    ("commands", "canary", "canary"),
+    ("all", "[messages]", "[content: 6 chars]"),
+])  # fmt: skip
 def test_a_reason_is_hidden_with_the_class_that_it_has_on_its_event(
     classes: str, answer: str, error: str
 ) -> None:
@@ -1231,18 +1228,15 @@ def test_redactions_are_booked_to_their_run() -> None:
 WORD = "hunter2Zq81mVt4"
 
 
-@pytest.mark.parametrize(
-    "lines",
-    [
-        pytest.param(["password:", WORD], id="prose"),
-        pytest.param(["password: |", "", f"  {WORD}"], id="yaml"),
-        pytest.param(["export API_KEY=\\", WORD], id="a shell's command"),
-        pytest.param(['{"type":"x","password":', f'"{WORD}"}}'], id="a broken line"),
-        pytest.param([f'{{"type":"x","pass\\u0077ord":"{WORD}"}}}}'], id="an escaped name"),
-        pytest.param([f'{{"a":"password=\\u0068{WORD[1:]}"}}}}'], id="an escaped value"),
-        pytest.param(['{"a":"{\\"pass\\\\u0077ord\\":\\"' + WORD + '\\"}"}}'], id="escaped twice"),
-    ],
-)
+@pytest.mark.parametrize("lines", [
+    pytest.param(["password:", WORD], id="prose"),
+    pytest.param(["password: |", "", f"  {WORD}"], id="yaml"),
+    pytest.param(["export API_KEY=\\", WORD], id="a shell's command"),
+    pytest.param(['{"type":"x","password":', f'"{WORD}"}}'], id="a broken line"),
+    pytest.param([f'{{"type":"x","pass\\u0077ord":"{WORD}"}}}}'], id="an escaped name"),
+    pytest.param([f'{{"a":"password=\\u0068{WORD[1:]}"}}}}'], id="an escaped value"),
+    pytest.param(['{"a":"{\\"pass\\\\u0077ord\\":\\"' + WORD + '\\"}"}}'], id="escaped twice"),
+])  # fmt: skip
 def test_no_excerpt_shows_a_secret(lines: list[str]) -> None:
     due, left = "", []
     for line in (*lines, "no more"):
@@ -1285,15 +1279,12 @@ def test_what_the_end_of_a_foreign_call_repeats(name: str, view: tuple[str, ...]
     assert told in ended.stderr
 
 
-@pytest.mark.parametrize(
-    ("text", "left"),
-    [
-        ("Use API_KEY=s3cr3tV4lue99x8. Then", "Use API_KEY=[REDACTED:assignment]. Then"),
-        ("Your password is hunter2xyz9.", "Your password is [REDACTED:assignment]."),
-        ("API_KEY=s3cr3t.V4lue99x8", "API_KEY=[REDACTED:assignment]"),
-        ('password = "s3cr3tV4lue99x8."', 'password = "[REDACTED:assignment]"'),
-    ],
-)
+@pytest.mark.parametrize(("text", "left"), [
+    ("Use API_KEY=s3cr3tV4lue99x8. Then", "Use API_KEY=[REDACTED:assignment]. Then"),
+    ("Your password is hunter2xyz9.", "Your password is [REDACTED:assignment]."),
+    ("API_KEY=s3cr3t.V4lue99x8", "API_KEY=[REDACTED:assignment]"),
+    ('password = "s3cr3tV4lue99x8."', 'password = "[REDACTED:assignment]"'),
+])  # fmt: skip
 def test_the_full_stop_of_a_sentence_is_no_part_of_a_value(text: str, left: str) -> None:
     assert agentfmt.Scanner({}, {}).conceal(text) == left
 

@@ -148,20 +148,17 @@ def test_what_looks_like_a_token_in_an_image_is_left(before: str, after: str) ->
     assert not Scanner({}, {}).suspects([text.encode()])
 
 
-@pytest.mark.parametrize(
-    ("text", "left"),
-    [
-        pytest.param(f"{IMAGE} {KEY}", 0, id="a blank"),
-        pytest.param(f'"{IMAGE}" {KEY} "{IMAGE}"', 2, id="between"),
-        pytest.param(f'{KEY} "{IMAGE}"', 1, id="before"),
-        pytest.param(f"{KEY}/{IMAGE}", 1, id="head"),
-        pytest.param(f'password = "{IMAGE}"', 0, id="named"),
-        pytest.param(f"password: {IMAGE}", 0, id="named, without quotes"),
-        pytest.param(f"LS0tLS1CRUdJTiBQUk{IMAGE}", 0, id="private key"),
-        pytest.param(f"x-{IMAGE}", 0, id="not base64 alone"),
-        pytest.param(f"/{KEY}/".center(4000, "a"), 0, id="short"),
-    ],
-)
+@pytest.mark.parametrize(("text", "left"), [
+    pytest.param(f"{IMAGE} {KEY}", 0, id="a blank"),
+    pytest.param(f'"{IMAGE}" {KEY} "{IMAGE}"', 2, id="between"),
+    pytest.param(f'{KEY} "{IMAGE}"', 1, id="before"),
+    pytest.param(f"{KEY}/{IMAGE}", 1, id="head"),
+    pytest.param(f'password = "{IMAGE}"', 0, id="named"),
+    pytest.param(f"password: {IMAGE}", 0, id="named, without quotes"),
+    pytest.param(f"LS0tLS1CRUdJTiBQUk{IMAGE}", 0, id="private key"),
+    pytest.param(f"x-{IMAGE}", 0, id="not base64 alone"),
+    pytest.param(f"/{KEY}/".center(4000, "a"), 0, id="short"),
+])  # fmt: skip
 def test_what_stands_beside_an_image_is_found(text: str, left: int) -> None:
     hidden = hide(text)
     assert "[REDACTED:" in hidden
@@ -681,20 +678,17 @@ def test_known_value_of_several_lines() -> None:
         assert hide(left, known) == left
 
 
-@pytest.mark.parametrize(
-    ("values", "text", "hidden"),
-    [
-        pytest.param(["aab"], "aaab", "a*", id="every-start"),
-        pytest.param(["aab", "baa"], "aabaab", "*", id="overlap"),
-        pytest.param(["ababac"], "abababac", "ab*", id="false-start"),
-        pytest.param(["aba"], "ababa", "*", id="overlaps-itself"),
-        pytest.param(["aa"], "aaaaa", "*", id="runs"),
-        pytest.param(["ab", "abc"], "abc ab", "* *", id="prefix-of-another"),
-        pytest.param(["abc", "b"], "abc b", "* *", id="inside-another"),
-        pytest.param(["ab"], "abab", "**", id="apart"),
-        pytest.param(["a\nb", "b\nc"], "a\nb\nc", "*", id="lines"),
-    ],
-)
+@pytest.mark.parametrize(("values", "text", "hidden"), [
+    pytest.param(["aab"], "aaab", "a*", id="every-start"),
+    pytest.param(["aab", "baa"], "aabaab", "*", id="overlap"),
+    pytest.param(["ababac"], "abababac", "ab*", id="false-start"),
+    pytest.param(["aba"], "ababa", "*", id="overlaps-itself"),
+    pytest.param(["aa"], "aaaaa", "*", id="runs"),
+    pytest.param(["ab", "abc"], "abc ab", "* *", id="prefix-of-another"),
+    pytest.param(["abc", "b"], "abc b", "* *", id="inside-another"),
+    pytest.param(["ab"], "abab", "**", id="apart"),
+    pytest.param(["a\nb", "b\nc"], "a\nb\nc", "*", id="lines"),
+])  # fmt: skip
 def test_known_values_that_overlap(values: list[str], text: str, hidden: str) -> None:
     assert hide(text, knowing(*values)) == hidden.replace("*", "[REDACTED:known]")
 
@@ -738,66 +732,57 @@ def test_private_keys(kind: str, block: str, newline: str) -> None:
     assert hide(key[: len(key) - 40] + "\nx") == "[REDACTED:private-key]"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "if '{begin}' in text:",
-        'Missing "{begin}" header',
-        'key="{begin}\\nXXXX\\nXXXX\\n{end}"',
-        "`{begin}\\n${{key.toString('base64')}}\\n{end}`",
-        '"{begin}...", "x"',
-        "if key.find('{begin}') != -1:\n",
-        'assert key.startswith(b"{begin}\\n")\n',
-        "if line == '{begin}' or other:\n",
-        "key = key.replace('{begin}', '')\n",
-        'if (!(s = strstr(CS key, "{begin}"))\n',
-        "return '{begin}\\n' + privateKey + x\n",
-        "'{begin}\\n' + Buffer.from(clientPrivateKeyDer)",
-        'pem: "{begin}\\nMIIEpAI..." {{',
-        "key = '{begin}\\n' + '\\n'.join(wrap(key, 64)) + '\\n{end}'",
-        "# it starts with -----BEGIN CERTIFICATE----- or {begin}\n  ## e.g.\n  ##   x: y\n",
-        'the ssleay format, `"{begin}"` base64-encoded, and more\n',
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "if '{begin}' in text:",
+    'Missing "{begin}" header',
+    'key="{begin}\\nXXXX\\nXXXX\\n{end}"',
+    "`{begin}\\n${{key.toString('base64')}}\\n{end}`",
+    '"{begin}...", "x"',
+    "if key.find('{begin}') != -1:\n",
+    'assert key.startswith(b"{begin}\\n")\n',
+    "if line == '{begin}' or other:\n",
+    "key = key.replace('{begin}', '')\n",
+    'if (!(s = strstr(CS key, "{begin}"))\n',
+    "return '{begin}\\n' + privateKey + x\n",
+    "'{begin}\\n' + Buffer.from(clientPrivateKeyDer)",
+    'pem: "{begin}\\nMIIEpAI..." {{',
+    "key = '{begin}\\n' + '\\n'.join(wrap(key, 64)) + '\\n{end}'",
+    "# it starts with -----BEGIN CERTIFICATE----- or {begin}\n  ## e.g.\n  ##   x: y\n",
+    'the ssleay format, `"{begin}"` base64-encoded, and more\n',
+])  # fmt: skip
 def test_a_mention_of_a_key_is_left(text: str) -> None:
     begin, end = PEM.format("BEGIN", "", ""), PEM.format("END", "", "")
     assert hide(text.format(begin=begin, end=end)) == text.format(begin=begin, end=end)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "x.push('{}')\nMIIE",
-        "'{}\\n' +\n'MIIE'",
-        '["{}",\n"MIIE"]',
-        "key = /{}\nMIIE",
-        'replace(KEY, "{}" + "\\n" + "MIIE',
-        'match("{}"\n"MIIE"',
-        'x.index("{}", "MIIE")',
-        'assert key == "{}\\n"\n"MIIE"',
-        'x.startswith("{}\\n" + "MIIE")',
-        '"{}" + eol + "MIIE"',
-        "x.find('{}'\n'MIIE')",
-        "x.replace('{}', 'MIIE')",
-        "{}...\nMIIE",
-        "# {}\n# MIIEpAIBAAKCAQEA",
-        "// {}\n// Version: GnuPG\n//\n// MIIE",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "x.push('{}')\nMIIE",
+    "'{}\\n' +\n'MIIE'",
+    '["{}",\n"MIIE"]',
+    "key = /{}\nMIIE",
+    'replace(KEY, "{}" + "\\n" + "MIIE',
+    'match("{}"\n"MIIE"',
+    'x.index("{}", "MIIE")',
+    'assert key == "{}\\n"\n"MIIE"',
+    'x.startswith("{}\\n" + "MIIE")',
+    '"{}" + eol + "MIIE"',
+    "x.find('{}'\n'MIIE')",
+    "x.replace('{}', 'MIIE')",
+    "{}...\nMIIE",
+    "# {}\n# MIIEpAIBAAKCAQEA",
+    "// {}\n// Version: GnuPG\n//\n// MIIE",
+])  # fmt: skip
 def test_code_that_holds_a_key_is_hidden(text: str) -> None:
     assert "MIIE" not in hide(text.format(PEM.format("BEGIN", "", "")))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "It was identified. See https://bob:{}@example.com/",
-        "unidentified: sshpass -p {} ssh x",
-        "on x to 'a'@'b'\n  identified by '{}';",
-        "create user bob identified by '{}'",
-        "alter user bob identified  by '{}'",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "It was identified. See https://bob:{}@example.com/",
+    "unidentified: sshpass -p {} ssh x",
+    "on x to 'a'@'b'\n  identified by '{}';",
+    "create user bob identified by '{}'",
+    "alter user bob identified  by '{}'",
+])  # fmt: skip
 def test_passwords_near_that_word_are_hidden(text: str) -> None:
     assert "hunter" not in hide(text.format("hunter"))
 

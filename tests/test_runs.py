@@ -80,33 +80,27 @@ def test_transition(state: str, kind: str) -> None:
     assert ended.status == (FAILED if wanted or stray else OK)
 
 
-@pytest.mark.parametrize(
-    "after",
-    [
-        pytest.param(OTHER, id="connection"),
-        pytest.param(event("system", subtype="task_notification"), id="system"),
-        pytest.param(event("error", message="too late"), id="error"),
-        pytest.param(event("turn_ended", status="success"), id="turn ended well"),
-        pytest.param(event("interaction_query", subtype="request"), id="query"),
-        pytest.param(event(foo=1), id="untyped"),
-        pytest.param(event("connection", session=None), id="no session"),
-    ],
-)
+@pytest.mark.parametrize("after", [
+    pytest.param(OTHER, id="connection"),
+    pytest.param(event("system", subtype="task_notification"), id="system"),
+    pytest.param(event("error", message="too late"), id="error"),
+    pytest.param(event("turn_ended", status="success"), id="turn ended well"),
+    pytest.param(event("interaction_query", subtype="request"), id="query"),
+    pytest.param(event(foo=1), id="untyped"),
+    pytest.param(event("connection", session=None), id="no session"),
+])  # fmt: skip
 def test_after_the_end_nothing_changes(after: bytes) -> None:
     assert convert([init(), END, after]) == Ended(b"", "", OK)
     assert convert([init(), result(is_error=True), after]).status == FAILED
 
 
-@pytest.mark.parametrize(
-    "act",
-    [
-        pytest.param(user(), id="user"),
-        pytest.param(assistant("x"), id="assistant"),
-        pytest.param(event("thinking", subtype="delta", text="x"), id="thinking"),
-        pytest.param(started(), id="tool_call"),
-        pytest.param(init(), id="init"),
-    ],
-)
+@pytest.mark.parametrize("act", [
+    pytest.param(user(), id="user"),
+    pytest.param(assistant("x"), id="assistant"),
+    pytest.param(event("thinking", subtype="delta", text="x"), id="thinking"),
+    pytest.param(started(), id="tool_call"),
+    pytest.param(init(), id="init"),
+])  # fmt: skip
 @pytest.mark.parametrize("to", ["text", "json", "stream-json"])
 def test_an_act_opens_a_run(act: bytes, to: str) -> None:
     assert convert([whole_run(), act], "-t", to).status == FAILED
@@ -116,31 +110,28 @@ def test_an_act_opens_a_run(act: bytes, to: str) -> None:
 # ---------------------------------------------------------------- verdicts
 
 
-@pytest.mark.parametrize(
-    ("terminal", "why"),
-    [
-        pytest.param({"is_error": False}, None, id="ok"),
-        pytest.param({"is_error": False, "subtype": "réussite"}, None, id="translated"),
-        pytest.param({"is_error": False, "subtype": "terror"}, None, id="error not first"),
-        pytest.param({"is_error": False, "subtype": 7}, None, id="subtype is a number"),
-        pytest.param({"is_error": False, "subtype": None}, None, id="subtype is null"),
-        pytest.param({"is_error": True, "result": "why"}, "why", id="result says why"),
-        pytest.param({"is_error": True, "error": "why", "result": "x"}, "why", id="error"),
-        pytest.param({"is_error": True, "error": {"message": "why"}}, "why", id="error.message"),
-        pytest.param({"is_error": True, "errors": ["why", "x"]}, "why", id="errors"),
-        pytest.param({"is_error": True, "errors": [{"message": "why"}]}, "why", id="of objects"),
-        pytest.param({"is_error": True, "message": "why"}, "why", id="message"),
-        pytest.param({"is_error": False, "subtype": "error"}, "error", id="subtype error"),
-        pytest.param({"is_error": False, "subtype": "error_max_turns"}, "error_max_turns", id="e_"),
-        pytest.param({"is_error": True}, "", id="no reason"),
-        pytest.param({"result": "x"}, "", id="no is_error"),
-        pytest.param({"is_error": None}, "", id="null"),
-        pytest.param({"is_error": 0}, "", id="0"),
-        pytest.param({"is_error": "false"}, "", id="text"),
-        pytest.param({"is_error": []}, "", id="list"),
-        pytest.param({"is_error": True, "error": {"message": {}}, "result": 7}, "", id="shapes"),
-    ],
-)
+@pytest.mark.parametrize(("terminal", "why"), [
+    pytest.param({"is_error": False}, None, id="ok"),
+    pytest.param({"is_error": False, "subtype": "réussite"}, None, id="translated"),
+    pytest.param({"is_error": False, "subtype": "terror"}, None, id="error not first"),
+    pytest.param({"is_error": False, "subtype": 7}, None, id="subtype is a number"),
+    pytest.param({"is_error": False, "subtype": None}, None, id="subtype is null"),
+    pytest.param({"is_error": True, "result": "why"}, "why", id="result says why"),
+    pytest.param({"is_error": True, "error": "why", "result": "x"}, "why", id="error"),
+    pytest.param({"is_error": True, "error": {"message": "why"}}, "why", id="error.message"),
+    pytest.param({"is_error": True, "errors": ["why", "x"]}, "why", id="errors"),
+    pytest.param({"is_error": True, "errors": [{"message": "why"}]}, "why", id="of objects"),
+    pytest.param({"is_error": True, "message": "why"}, "why", id="message"),
+    pytest.param({"is_error": False, "subtype": "error"}, "error", id="subtype error"),
+    pytest.param({"is_error": False, "subtype": "error_max_turns"}, "error_max_turns", id="e_"),
+    pytest.param({"is_error": True}, "", id="no reason"),
+    pytest.param({"result": "x"}, "", id="no is_error"),
+    pytest.param({"is_error": None}, "", id="null"),
+    pytest.param({"is_error": 0}, "", id="0"),
+    pytest.param({"is_error": "false"}, "", id="text"),
+    pytest.param({"is_error": []}, "", id="list"),
+    pytest.param({"is_error": True, "error": {"message": {}}, "result": 7}, "", id="shapes"),
+])  # fmt: skip
 def test_verdict(terminal: dict[str, Any], why: str | None) -> None:
     ended = convert([init(), event("result", **terminal)])
     assert ended.status == (OK if why is None else FAILED)

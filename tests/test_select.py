@@ -454,16 +454,13 @@ def test_text_prints_only_what_is_selected() -> None:
 
 
 @pytest.mark.parametrize("to", ["text", "json", "stream-json"])
-@pytest.mark.parametrize(
-    ("choice", "status"),
-    [
-        ("status=denied", 1),
-        ("status=timeout", 0),
-        ("shell", 1),
-        ("thinking", 1),
-        ("type=t*,tool==x", 0),
-    ],
-)
+@pytest.mark.parametrize(("choice", "status"), [
+    ("status=denied", 1),
+    ("status=timeout", 0),
+    ("shell", 1),
+    ("thinking", 1),
+    ("type=t*,tool==x", 0),
+])  # fmt: skip
 def test_fail_on_sees_every_event(to: str, choice: str, status: int) -> None:
     ended = convert(DATA, "-t", to, "--drop", "type=*", "--fail-on", choice)
     assert ended.status == status
@@ -569,17 +566,14 @@ def test_what_can_match_nothing_is_an_error_with_a_hint(choice: str, why: str) -
         agentfmt.parse_selector(choice)
 
 
-@pytest.mark.parametrize(
-    "choice",
-    [
-        "path=my notes.txt",
-        "path=a|b",
-        "path=./!a",
-        "session=a:b",
-        "target=*A=1 path=x cat y|sh*",
-        "target=! grep x",
-    ],
-)
+@pytest.mark.parametrize("choice", [
+    "path=my notes.txt",
+    "path=a|b",
+    "path=./!a",
+    "session=a:b",
+    "target=*A=1 path=x cat y|sh*",
+    "target=! grep x",
+])  # fmt: skip
 def test_paths_targets_and_sessions_may_hold_anything(choice: str) -> None:
     assert agentfmt.parse_selector(choice).text == choice
 

@@ -333,16 +333,13 @@ def got(*identities: str) -> bytes:
     return claude("user", [returned("x", one) for one in identities])
 
 
-@pytest.mark.parametrize(
-    ("lines", "tools"),
-    [
-        ([got("c"), called("Bash", "c")], ["shell"]),
-        ([got("c"), got("d"), called("Bash", "c"), called("Read", "d")], ["shell", "read"]),
-        ([got("d"), called("Bash", "c"), got("c"), called("Read", "d")], ["shell", "read"]),
-        ([got("c", "d"), called("Bash", "c", "d")], ["shell", "shell"]),
-        ([got("lost")], ["?"]),
-    ],
-)
+@pytest.mark.parametrize(("lines", "tools"), [
+    ([got("c"), called("Bash", "c")], ["shell"]),
+    ([got("c"), got("d"), called("Bash", "c"), called("Read", "d")], ["shell", "read"]),
+    ([got("d"), called("Bash", "c"), got("c"), called("Read", "d")], ["shell", "read"]),
+    ([got("c", "d"), called("Bash", "c", "d")], ["shell", "shell"]),
+    ([got("lost")], ["?"]),
+])  # fmt: skip
 def test_results_that_are_saved_above_their_calls(lines: list[bytes], tools: list[str]) -> None:
     data = b"".join([ASK, *lines, SAY])
     assert [row["tool"] for row in calls(data)] == tools
@@ -352,15 +349,12 @@ def test_results_that_are_saved_above_their_calls(lines: list[bytes], tools: lis
     assert convert(data, "-t", "stream-json", "--thinking").stdout == data
 
 
-@pytest.mark.parametrize(
-    "context",
-    [
-        "<ide_opened_file>The user opened /w/a.py in the IDE.</ide_opened_file>\n{}",
-        "<ide_selection>x\n</ide_selection><ide_diagnostics>[]</ide_diagnostics>{}",
-        "{}\n<system-reminder>\nBe careful.\n</system-reminder>",
-        "<system-reminder>a</system-reminder>\n{}\n\n<system-reminder>b</system-reminder>\n",
-    ],
-)
+@pytest.mark.parametrize("context", [
+    "<ide_opened_file>The user opened /w/a.py in the IDE.</ide_opened_file>\n{}",
+    "<ide_selection>x\n</ide_selection><ide_diagnostics>[]</ide_diagnostics>{}",
+    "{}\n<system-reminder>\nBe careful.\n</system-reminder>",
+    "<system-reminder>a</system-reminder>\n{}\n\n<system-reminder>b</system-reminder>\n",
+])  # fmt: skip
 def test_what_a_host_adds_to_a_prompt_was_not_typed(context: str) -> None:
     asked = context.format("Fix <b>it</b>.")
     for typed in (asked, [{"type": "text", "text": asked}]):
@@ -522,16 +516,13 @@ def test_words_of_codex_are_said_once() -> None:
     assert (result["result"], result["session_id"]) == ("Done.Done.", "s-1")
 
 
-@pytest.mark.parametrize(
-    ("end", "verdict", "failure"),
-    [
-        (codex("event_msg", type="task_complete", last_agent_message="Done"), "succeeded", None),
-        (codex("event_msg", type="turn_aborted", reason="interrupted"), "failed", "interrupted"),
-        (codex("event_msg", type="error", message="quota exceeded"), "failed", "limit"),
-        (b"", "succeeded", None),
-        (SHELL, "unfinished", "unfinished"),
-    ],
-)
+@pytest.mark.parametrize(("end", "verdict", "failure"), [
+    (codex("event_msg", type="task_complete", last_agent_message="Done"), "succeeded", None),
+    (codex("event_msg", type="turn_aborted", reason="interrupted"), "failed", "interrupted"),
+    (codex("event_msg", type="error", message="quota exceeded"), "failed", "limit"),
+    (b"", "succeeded", None),
+    (SHELL, "unfinished", "unfinished"),
+])  # fmt: skip
 def test_ends_of_codex(end: bytes, verdict: str, failure: str | None) -> None:
     (row,) = runs(META_LINE + TYPED + words("assistant", "Done") + end)
     assert (row["verdict"], row["failure"], row["model"]) == (verdict, failure, "gpt-x")
@@ -657,6 +648,7 @@ def test_runs_of_pi(lines: list[bytes], found: list[tuple[str, str | None]]) -> 
         assert [(row["verdict"], row["reason"]) for row in rows] == found
 
 
+PARTS = [{"text": "Go"}]
 ASKED_MODEL = codex(
     "response_item", type="message", role="user", content=[{"type": "input_text", "text": "Go"}]
 )
@@ -670,8 +662,7 @@ STARTED = codex("event_msg", type="task_started")
     pytest.param(META_LINE + STARTED + CONTEXT, None, id="codex-turn"),
     pytest.param(ASK, "Go", id="claude"),
     pytest.param(COMMAND, "/review a.py", id="claude-command"),
-    pytest.param(
-        as_line({**json.loads(ASK), "message": {"role": "user", "parts": [{"text": "Go"}]}}),
+    pytest.param(as_line(json.loads(ASK) | {"message": {"role": "user", "parts": PARTS}}),
         "Go", id="qwen"),
 ])  # fmt: skip
 def test_a_session_that_was_killed_at_once_is_an_unfinished_run(
@@ -858,6 +849,6 @@ def test_what_the_host_of_qwen_wrote_is_no_last_word() -> None:
         return as_line(asked("") | {"type": "assistant", "message": said, "usageMetadata": usage})
 
     typed = {"role": "user", "parts": [{"text": "Go"}]}
-    ask = as_line(asked("") | {"message": typed, "systemPayload": {}})
+    ask = as_line(json.loads(ASK) | {"message": typed, "systemPayload": {}})
     data = ask + says("Done.", 5) + ask + says("Stopped.", 0)
     assert [row["verdict"] for row in runs(data)] == ["succeeded", "unfinished"]

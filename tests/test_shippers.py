@@ -12,6 +12,7 @@ import itertools
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import stat
@@ -25,15 +26,20 @@ from typing import Any
 
 import pytest
 from support import (
+    COMMAND,
     ENVIRON,
     SIDECAR,
     TIMEOUT,
     TOKEN,
     Ended,
     assistant,
+    completed,
+    convert,
     init,
+    interleaved,
     result,
     run,
+    started,
     user,
     whole_run,
 )
@@ -326,3 +332,24 @@ def test_a_log_is_split_by_session(folder: Path) -> None:
 
     assert verdicts(folder.glob("out.*")) == verdicts([folder / "whole"])
     assert len(list(folder.glob("out.*"))) == 4
+
+
+@pytest.mark.skipif(not shutil.which("awk"), reason="awk is not installed")
+def test_a_log_that_awk_splits_by_session(tmp_path: Path) -> None:
+    """Each session goes whole to one of several processes: their rows are those of one."""
+    ends = [[], [result("s1", is_error=True)], [result("s2")], [result("s3"), user("s3")]]
+    runs = [[init(f"s{n}"), started(session=f"s{n}"), completed(session=f"s{n}"), *ends[n]]
+            for n in range(4)]  # fmt: skip
+    (tmp_path / "shard.awk").write_text(recipe("MANY FILES, MANY CORES"))
+    (tmp_path / "big.ndjson").write_bytes(b"".join(interleaved(*runs)))
+    each = f"cmd={shlex.join([*COMMAND, '-t', 'runs', '--exit-zero'])}"
+    awk = ["awk", "-v", "n=3", "-v", each, "-f", "shard.awk", "big.ndjson"]
+    subprocess.run(awk, cwd=tmp_path, env=ENVIRON, check=True)
+    out = [path.read_bytes() for path in tmp_path.glob("out.*")]
+    one = convert(interleaved(*runs), "-t", "runs").objects
+    several = [json.loads(line) for line in b"".join(out).splitlines()]
+    assert len(out) == 3
+    names = ("session", "verdict", "failure", "actions", "tools")
+    told = [sorted(str([row[name] for name in names]) for row in rows) for rows in (one, several)]
+    assert told[0] == told[1]
+    assert len(told[0]) == 5

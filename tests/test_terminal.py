@@ -155,17 +155,14 @@ def test_a_hostile_command_costs_no_time(text: str, part: str, size: int) -> Non
 # ---------------------------------------------------------------- labels
 
 
-@pytest.mark.parametrize(
-    ("tool", "args", "shown"),
-    [
-        ("shell", {"command": "npm test"}, "{} npm test"),
-        ("read", {"path": "a.py"}, "{} a.py"),
-        ("edit", {"path": "a.py"}, "{} a.py"),
-        ("delete", {"path": "a.py"}, "{} a.py"),
-        ("grep", {"pattern": "x"}, "{} x"),
-        ("webFetch", {"url": "https://a"}, "{} https://a"),
-    ],
-)
+@pytest.mark.parametrize(("tool", "args", "shown"), [
+    ("shell", {"command": "npm test"}, "{} npm test"),
+    ("read", {"path": "a.py"}, "{} a.py"),
+    ("edit", {"path": "a.py"}, "{} a.py"),
+    ("delete", {"path": "a.py"}, "{} a.py"),
+    ("grep", {"pattern": "x"}, "{} x"),
+    ("webFetch", {"url": "https://a"}, "{} https://a"),
+])  # fmt: skip
 def test_a_label_is_its_verb_where_a_target_follows(tool: str, args: Any, shown: str) -> None:
     stream = init() + call(tool, args, ok()) + call(tool, {}, ok()) + result()
     line = shown.format(verb(tool))
@@ -188,21 +185,18 @@ def test_a_label_stays_whole_where_the_target_does_not_say_it(tool: str) -> None
 # ---------------------------------------------------------------- Markdown in words
 
 
-@pytest.mark.parametrize(
-    ("line", "styled"),
-    [
-        pytest.param("plain * text ** here", "plain * text ** here", id="plain"),
-        pytest.param("a **b c** d", f"a {BOLD}b c{RESET} d", id="bold"),
-        pytest.param("run `make`!", f"run {CYAN}make{RESET}!", id="code"),
-        pytest.param("``a`b``", f"{CYAN}a`b{RESET}", id="ticks"),
-        pytest.param("## Title", f"{BOLD}Title{RESET}", id="heading"),
-        pytest.param("#!/bin/sh", "#!/bin/sh", id="no-heading"),
-        pytest.param("**`a`: b**", f"{BOLD}{CYAN}a{RESET}{BOLD}: b{RESET}", id="code-in-bold"),
-        pytest.param("`a ** b` **c**", f"{CYAN}a ** b{RESET} {BOLD}c{RESET}", id="stars-in-code"),
-        pytest.param("`open and **open", "`open and **open", id="open"),
-        pytest.param("__init__ and snake_case", "__init__ and snake_case", id="names"),
-    ],
-)
+@pytest.mark.parametrize(("line", "styled"), [
+    pytest.param("plain * text ** here", "plain * text ** here", id="plain"),
+    pytest.param("a **b c** d", f"a {BOLD}b c{RESET} d", id="bold"),
+    pytest.param("run `make`!", f"run {CYAN}make{RESET}!", id="code"),
+    pytest.param("``a`b``", f"{CYAN}a`b{RESET}", id="ticks"),
+    pytest.param("## Title", f"{BOLD}Title{RESET}", id="heading"),
+    pytest.param("#!/bin/sh", "#!/bin/sh", id="no-heading"),
+    pytest.param("**`a`: b**", f"{BOLD}{CYAN}a{RESET}{BOLD}: b{RESET}", id="code-in-bold"),
+    pytest.param("`a ** b` **c**", f"{CYAN}a ** b{RESET} {BOLD}c{RESET}", id="stars-in-code"),
+    pytest.param("`open and **open", "`open and **open", id="open"),
+    pytest.param("__init__ and snake_case", "__init__ and snake_case", id="names"),
+])  # fmt: skip
 def test_markdown_is_shown_as_what_it_means(line: str, styled: str) -> None:
     stream = init() + assistant(line) + result()
     assert show(stream, Terminal(color=True)).rows == [styled]
@@ -225,21 +219,18 @@ def test_code_keeps_its_lines() -> None:
     assert rows == ["Look:", *code, f"and {BOLD}this{RESET} line too"]
 
 
-@pytest.mark.parametrize(
-    ("before", "line", "after"),
-    [
-        ("", "```", "```"),
-        ("", "  ~~~~ text", "~~~~"),
-        ("", "```a``` b", ""),
-        ("```", "```", ""),
-        ("```", "````", ""),
-        ("````", "```", "````"),
-        ("```", "```python", "```"),
-        ("```", "~~~", "```"),
-        ("", "text", ""),
-        ("```", "text", "```"),
-    ],
-)
+@pytest.mark.parametrize(("before", "line", "after"), [
+    ("", "```", "```"),
+    ("", "  ~~~~ text", "~~~~"),
+    ("", "```a``` b", ""),
+    ("```", "```", ""),
+    ("```", "````", ""),
+    ("````", "```", "````"),
+    ("```", "```python", "```"),
+    ("```", "~~~", "```"),
+    ("", "text", ""),
+    ("```", "text", "```"),
+])  # fmt: skip
 def test_fences(before: str, line: str, after: str) -> None:
     assert agentfmt.fence_after(before, line) == after
 
@@ -316,14 +307,11 @@ def test_selectors_that_fail_a_run_are_the_reason() -> None:
     assert line.endswith("failed, 1 action (read 1), Auto: --fail-on read matched at stdin:2")
 
 
-@pytest.mark.parametrize(
-    ("why", "columns", "rows"),
-    [
-        pytest.param("boom", 80, ["error: boom"], id="fits"),
-        pytest.param("boom: no space left", 30, ["error:", "  boom: no space left"], id="cut"),
-        pytest.param("one\ntwo", 80, [r"error: one\ntwo", "one", "two"], id="lines"),
-    ],
-)
+@pytest.mark.parametrize(("why", "columns", "rows"), [
+    pytest.param("boom", 80, ["error: boom"], id="fits"),
+    pytest.param("boom: no space left", 30, ["error:", "  boom: no space left"], id="cut"),
+    pytest.param("one\ntwo", 80, [r"error: one\ntwo", "one", "two"], id="lines"),
+])  # fmt: skip
 def test_why_a_command_failed_is_shown_below_it_where_there_is_no_room(
     why: str, columns: int, rows: list[str]
 ) -> None:

@@ -281,27 +281,24 @@ def test_duration(members: dict[str, Any], success: dict[str, Any], line: str) -
     assert got == f"{label('shell')} x ({line})".replace(" ()", "")
 
 
-@pytest.mark.parametrize(
-    ("path", "cwd", "shown"),
-    [
-        ("/p/a/b.py", "/p/a", "b.py"),
-        ("/p/ab.py", "/p/a", "/p/ab.py"),
-        ("/p/a", "/p/a", "."),
-        ("/p/a/", "/p/a", "."),
-        ("/p/a/b", "/p/a/", "b"),
-        ("/a/b", "/", "/a/b"),
-        ("/a/b", "", "/a/b"),
-        ("b.py", "/p", "b.py"),
-        ("/tmp/x/n.txt", "/private/tmp/x", "n.txt"),
-        ("./b.py", ".", "b.py"),
-        (r"F:\Users\me\p\a.py", r"F:\Users\me\p", "a.py"),
-        (r"f:/users/me/p/s/a.py", r"F:\Users\me\p", "s/a.py"),
-        (r"F:\Users\me\pq", r"F:\Users\me\p", r"F:\Users\me\pq"),
-        (r"C:\a", "C:\\", r"C:\a"),
-        (r"\\host\share\a", r"\\host\share", "a"),
-        (r"/p/a\b", "/p/a", r"/p/a\b"),
-    ],
-)
+@pytest.mark.parametrize(("path", "cwd", "shown"), [
+    ("/p/a/b.py", "/p/a", "b.py"),
+    ("/p/ab.py", "/p/a", "/p/ab.py"),
+    ("/p/a", "/p/a", "."),
+    ("/p/a/", "/p/a", "."),
+    ("/p/a/b", "/p/a/", "b"),
+    ("/a/b", "/", "/a/b"),
+    ("/a/b", "", "/a/b"),
+    ("b.py", "/p", "b.py"),
+    ("/tmp/x/n.txt", "/private/tmp/x", "n.txt"),
+    ("./b.py", ".", "b.py"),
+    (r"F:\Users\me\p\a.py", r"F:\Users\me\p", "a.py"),
+    (r"f:/users/me/p/s/a.py", r"F:\Users\me\p", "s/a.py"),
+    (r"F:\Users\me\pq", r"F:\Users\me\p", r"F:\Users\me\pq"),
+    (r"C:\a", "C:\\", r"C:\a"),
+    (r"\\host\share\a", r"\\host\share", "a"),
+    (r"/p/a\b", "/p/a", r"/p/a\b"),
+])  # fmt: skip
 def test_paths_are_relative_to_the_directory_of_the_run(path: str, cwd: str, shown: str) -> None:
     assert agentfmt.relative_path(path, cwd) == shown
 
@@ -786,16 +783,13 @@ def test_stderr_that_is_a_terminal_shows_the_call_too() -> None:
     assert RUNNING + b"\r\x1b[K" in seen
 
 
-@pytest.mark.parametrize(
-    ("options", "env", "coloured"),
-    [
-        pytest.param((), {}, True, id="auto"),
-        pytest.param((), {"NO_COLOR": "1"}, False, id="NO_COLOR"),
-        pytest.param((), {"TERM": "dumb"}, False, id="dumb"),
-        pytest.param(("--color", "never"), {}, False, id="never"),
-        pytest.param(("--color", "always"), {"NO_COLOR": "1", "TERM": "dumb"}, True, id="always"),
-    ],
-)
+@pytest.mark.parametrize(("options", "env", "coloured"), [
+    pytest.param((), {}, True, id="auto"),
+    pytest.param((), {"NO_COLOR": "1"}, False, id="NO_COLOR"),
+    pytest.param((), {"TERM": "dumb"}, False, id="dumb"),
+    pytest.param(("--color", "never"), {}, False, id="never"),
+    pytest.param(("--color", "always"), {"NO_COLOR": "1", "TERM": "dumb"}, True, id="always"),
+])  # fmt: skip
 def test_colors(options: tuple[str, ...], env: dict[str, str], coloured: bool) -> None:
     seen, _ = on_terminal(spelled(*SHELL), "-d", *options, env=env)
     red = f"\x1b[31m{RAN} npm test (exit 1)\x1b[0m\n".encode()
@@ -818,19 +812,16 @@ def test_glyphs_stand_under_those_of_the_call() -> None:
     assert seen.decode().startswith(f"    ✓ {READ} a  2 lines\n")
 
 
-@pytest.mark.parametrize(
-    ("env", "utf8"),
-    [
-        ({}, False),
-        ({"LANG": "en_US.UTF-8"}, True),
-        ({"LANG": "de_DE.utf8", "LC_ALL": ""}, True),
-        ({"LANG": "en_US.UTF-8", "LC_ALL": "C"}, False),
-        ({"LANG": "en_US.UTF-8", "LC_CTYPE": "POSIX"}, False),
-        ({"LC_CTYPE": "UTF-8"}, True),  # macOS
-        ({"LC_CTYPE": "C.UTF-8"}, False),  # of Python itself, where there is nothing
-        ({"LC_CTYPE": "C.UTF-8", "LANG": "C.UTF-8"}, True),
-    ],
-)
+@pytest.mark.parametrize(("env", "utf8"), [
+    ({}, False),
+    ({"LANG": "en_US.UTF-8"}, True),
+    ({"LANG": "de_DE.utf8", "LC_ALL": ""}, True),
+    ({"LANG": "en_US.UTF-8", "LC_ALL": "C"}, False),
+    ({"LANG": "en_US.UTF-8", "LC_CTYPE": "POSIX"}, False),
+    ({"LC_CTYPE": "UTF-8"}, True),  # macOS
+    ({"LC_CTYPE": "C.UTF-8"}, False),  # of Python itself, where there is nothing
+    ({"LC_CTYPE": "C.UTF-8", "LANG": "C.UTF-8"}, True),
+])  # fmt: skip
 def test_locale(env: dict[str, str], utf8: bool) -> None:
     assert agentfmt.is_utf8(env) == utf8
 
@@ -854,21 +845,18 @@ PROMPTED = (
 PROMPT = b"> Test it.\n"
 
 
-@pytest.mark.parametrize(
-    ("options", "ends", "shown"),
-    [
-        ("", "stdout stderr", PROMPT + ACTIONS + b"Ok.\n" + ENDED),
-        ("-v", "stdout stderr", PROMPT + ACTIONS + b"Ok.\n" + ENDED),
-        ("--no-detail", "stdout stderr", PROMPT + FAILING + b"Ok.\n" + ENDED),
-        ("-m all", "stdout stderr", ACTIONS + b"Ok.\n" + ENDED),
-        ("-m none", "stdout stderr", ACTIONS + ENDED),
-        ("-q", "stdout stderr", PROMPT + b"Ok.\n" + ENDED),
-        ("-q -m final", "stdout stderr", b"Ok.\n" + ENDED),
-        ("", "stdout", PROMPT + ACTIONS + b"Ok.\n" + ENDED),  # messages go elsewhere
-        ("", "stderr", b""),  # the output does: what is no terminal gets nothing new
-        ("-t stream-json --thinking", "stdout stderr", spelled(*PROMPTED, result())),
-    ],
-)
+@pytest.mark.parametrize(("options", "ends", "shown"), [
+    ("", "stdout stderr", PROMPT + ACTIONS + b"Ok.\n" + ENDED),
+    ("-v", "stdout stderr", PROMPT + ACTIONS + b"Ok.\n" + ENDED),
+    ("--no-detail", "stdout stderr", PROMPT + FAILING + b"Ok.\n" + ENDED),
+    ("-m all", "stdout stderr", ACTIONS + b"Ok.\n" + ENDED),
+    ("-m none", "stdout stderr", ACTIONS + ENDED),
+    ("-q", "stdout stderr", PROMPT + b"Ok.\n" + ENDED),
+    ("-q -m final", "stdout stderr", b"Ok.\n" + ENDED),
+    ("", "stdout", PROMPT + ACTIONS + b"Ok.\n" + ENDED),  # messages go elsewhere
+    ("", "stderr", b""),  # the output does: what is no terminal gets nothing new
+    ("-t stream-json --thinking", "stdout stderr", spelled(*PROMPTED, result())),
+])  # fmt: skip
 def test_a_terminal_shows_all_but_what_is_taken_away(options: str, ends: str, shown: bytes) -> None:
     seen, _ = on_terminal(
         spelled(*PROMPTED, result()), *options.split(), "--color", "never", ends=(*ends.split(),)
@@ -955,19 +943,16 @@ def test_waiting_and_a_run_that_states_no_time() -> None:
 LIST = "\n".join(f"{number}. step" for number in range(1, 45))
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        pytest.param("fix the tests", ["> fix the tests"], id="one"),
-        pytest.param("\n a\n\n b\n", ["> a", ">", ">  b"], id="blank-lines"),
-        pytest.param(LIST, [f"> {number}. step" for number in range(1, 45)], id="many"),
-        pytest.param("x" * 999, [f"> {'x' * 999}"], id="wide"),
-        pytest.param("a\n\tb", ["> a", "> \tb"], id="tab"),
-        pytest.param("\x1b[2J\n::error::x", [r"> \x1b[2J", r"> \x3a:error::x"], id="hostile"),
-        pytest.param(" \n", [], id="empty"),
-        pytest.param(7, [], id="no-text"),
-    ],
-)
+@pytest.mark.parametrize(("text", "shown"), [
+    pytest.param("fix the tests", ["> fix the tests"], id="one"),
+    pytest.param("\n a\n\n b\n", ["> a", ">", ">  b"], id="blank-lines"),
+    pytest.param(LIST, [f"> {number}. step" for number in range(1, 45)], id="many"),
+    pytest.param("x" * 999, [f"> {'x' * 999}"], id="wide"),
+    pytest.param("a\n\tb", ["> a", "> \tb"], id="tab"),
+    pytest.param("\x1b[2J\n::error::x", [r"> \x1b[2J", r"> \x3a:error::x"], id="hostile"),
+    pytest.param(" \n", [], id="empty"),
+    pytest.param(7, [], id="no-text"),
+])  # fmt: skip
 def test_the_prompt_is_shown_with_the_words(text: Any, shown: list[str]) -> None:
     theirs = asked(text, parent_tool_use_id="c1")  # for a sub-agent
     for event in (asked(text), asked([{"type": "text", "text": text}])):
@@ -1043,15 +1028,12 @@ def test_the_end_of_a_command_is_dim_and_below_its_action() -> None:
     assert seen.decode().startswith(f"{red}      \x1b[2mno\x1b[0m\n\n")
 
 
-@pytest.mark.parametrize(
-    ("options", "rows"),
-    [
-        pytest.param((), 0, id="none"),
-        pytest.param(("-v",), agentfmt.TAIL, id="verbose"),
-        pytest.param(("-v", "--tail", "0"), 0, id="zero"),
-        pytest.param(("--tail", "7"), 7, id="seven"),
-    ],
-)
+@pytest.mark.parametrize(("options", "rows"), [
+    pytest.param((), 0, id="none"),
+    pytest.param(("-v",), agentfmt.TAIL, id="verbose"),
+    pytest.param(("-v", "--tail", "0"), 0, id="zero"),
+    pytest.param(("--tail", "7"), 7, id="seven"),
+])  # fmt: skip
 def test_how_many_lines_of_a_failed_command(options: tuple[str, ...], rows: int) -> None:
     data = spelled(init(), printed(stdout="x\n" * 20), result())
     assert len(convert(data, *options).lines) == 1 + rows + ("-v" in options)
@@ -1159,17 +1141,14 @@ def test_what_is_said_shows_as_it_grows() -> None:
     assert b"Hello\n" in seen
 
 
-@pytest.mark.parametrize(
-    ("options", "ends", "env", "shown"),
-    [
-        pytest.param((), ("stdout",), {}, True, id="stdout"),
-        pytest.param((), ("stderr",), {}, True, id="to-a-file"),
-        pytest.param(("-t", "json", "--actions", "stderr"), ("stderr",), {}, True, id="there"),
-        pytest.param((), (), {}, False, id="no-terminal"),
-        pytest.param((), ("stderr",), {"TERM": "dumb"}, False, id="dumb"),
-        pytest.param(("-t", "stream-json"), ("stdout", "stderr"), {}, False, id="json"),
-    ],
-)
+@pytest.mark.parametrize(("options", "ends", "env", "shown"), [
+    pytest.param((), ("stdout",), {}, True, id="stdout"),
+    pytest.param((), ("stderr",), {}, True, id="to-a-file"),
+    pytest.param(("-t", "json", "--actions", "stderr"), ("stderr",), {}, True, id="there"),
+    pytest.param((), (), {}, False, id="no-terminal"),
+    pytest.param((), ("stderr",), {"TERM": "dumb"}, False, id="dumb"),
+    pytest.param(("-t", "stream-json"), ("stdout", "stderr"), {}, False, id="json"),
+])  # fmt: skip
 def test_where_the_last_line_is(
     options: tuple[str, ...], ends: tuple[str, ...], env: dict[str, str], shown: bool
 ) -> None:
@@ -1238,14 +1217,11 @@ def test_members_of_any_shape_never_crash(tool: str) -> None:
                 assert_safe(rendered.out + rendered.err)
 
 
-@pytest.mark.parametrize(
-    ("usage", "said"),
-    [
-        ({"inputTokens": 1, "outputTokens": 2}, "1 token in, 2 out"),
-        ({"inputTokens": 2, "outputTokens": 1}, "2 tokens in, 1 out"),
-        ({"outputTokens": 1}, "1 token out"),
-    ],
-)
+@pytest.mark.parametrize(("usage", "said"), [
+    ({"inputTokens": 1, "outputTokens": 2}, "1 token in, 2 out"),
+    ({"inputTokens": 2, "outputTokens": 1}, "2 tokens in, 1 out"),
+    ({"outputTokens": 1}, "1 token out"),
+])  # fmt: skip
 def test_one_token_is_no_plural(usage: dict[str, int], said: str) -> None:
     shown = render(spelled(init(), result(usage=usage)), View(summary="stderr"))
     assert shown.err[-1].endswith(f", {said}")
