@@ -13611,20 +13611,18 @@ def longest(bars: list[Bar]) -> list[Bar]:
 
 
 def timeline_html(bars: Sequence[Bar], began: int, ended: int) -> Html:
-    """Calls by their time; simultaneous ones, and sub-agents' calls, below each other."""
-    if not any(bar.took >= SLOW_MS for bar in bars):
+    """Calls, the longest first, by their time; simultaneous ones, and sub-agents' calls, below each
+    other."""
+    slow = [bar for bar in bars[:SLOWEST] if bar.took >= SLOW_MS]
+    if not slow:
         return EMPTY  # it would say nothing
     began = min(began, *(bar.since for bar in bars))
     whole = max(ended, *(bar.until for bar in bars)) - began
     lanes: list[tuple[str, int]] = []  # whose calls stand there, and the end of the last one
     drawn: list[Html] = []
     for bar in sorted(bars, key=lambda bar: (bar.parent != "", bar.since)):
-        free = (
-            n
-            for n, (owner, end) in enumerate(lanes)
-            if owner == bar.parent <= owner and end <= bar.since
-        )
-        lane = next(free, min(len(lanes), MAX_LANES - 1))
+        free = [owner == bar.parent and end <= bar.since for owner, end in lanes]
+        lane = free.index(True) if True in free else min(len(lanes), MAX_LANES - 1)
         lanes[lane:] = [(bar.parent, bar.until), *lanes[lane + 1 :]]
         width = max(100 * bar.took / whole, 0.4)
         left = f"{min(100 * (bar.since - began) / whole, 100 - width):.2f}%"
@@ -13633,11 +13631,9 @@ def timeline_html(bars: Sequence[Bar], began: int, ended: int) -> Html:
         shape = element("rect", kind="bad" if bar.failed else kind, height="8", rx="1.5", **at)
         title = element("title", f"{bar.title}, {format_duration(bar.took)}")
         drawn.append(element("a", title, shape, href=f"#{bar.place}"))
-    slow = sorted((bar for bar in bars if bar.took >= SLOW_MS), key=lambda bar: -bar.took)
     names = (f"{truncate(bar.title, TITLE // 2)}, {format_duration(bar.took)}" for bar in slow)
     named = [
-        element("a", name, href=f"#{bar.place}")
-        for name, bar in itertools.islice(zip(names, slow, strict=True), SLOWEST)
+        element("a", name, href=f"#{bar.place}") for name, bar in zip(names, slow, strict=True)
     ]
     caption = element("figcaption", "slowest: ", Html(" · ".join(named)))
     svg = element("svg", *drawn, width="100%", height=f"{10 * len(lanes)}")
@@ -14239,14 +14235,11 @@ INTERNAL, FAILED_SPAN = 1, 2  # kinds and statuses of spans
 
 
 class RunWriter(Writer):
-    """A writer that keeps something of each run until that has ended."""
+    """A writer that keeps something of each run until that has ended. It follows events and calls,
+    and writes a part of what is kept once that is full, and the end."""
 
     event_type, words = SpokenEvent, True
-    keep: Any  # of a run
-    follow: Any  # an event, or
-    call: Any  # one that did not end
-    part: Any  # of what is kept, once that is full
-    end: Any
+    keep = follow = call = part = end = cast("Any", None)
 
     def __init__(self, view: View, notes: Notes) -> None:
         super().__init__(view, notes)
@@ -14260,6 +14253,8 @@ class RunWriter(Writer):
             notes.date(event)
             kept = self.kept[run] = self.kept.get(run) or self.keep(run, notes)
             self.follow(event, kept, notes)
+            if event.finished_call and not event.unprinted:
+                self.call(event.finished_call, kept, notes, ended=True)
             if event.type in SEGMENT_ENDS:
                 notes.speech.cut()
             if ends_run(event):
@@ -14359,8 +14354,6 @@ class Otlp(RunWriter):
             trace.asked.append(words_of(event))
         if event.type in SEGMENT_ENDS and trace.said[-1]:
             trace.said.append("")
-        if event.finished_call and not event.unprinted:
-            self.call(event.finished_call, trace, notes, ended=True)
 
     def time_of(self, call: FinishedCall, trace: Trace) -> tuple[tuple[int, int], str | None]:
         """When a call began and ended, and how that is known: lines state it, else the clock, where
@@ -14535,8 +14528,6 @@ class Atif(RunWriter):
             self.say(kept, there, "message", text if not event.unprinted else "", at)
         elif event.unprinted:
             return
-        elif event.finished_call:
-            self.call(event.finished_call, kept, notes, ended=True)
         elif event.type == "user":
             kept.of(there).step("user", at, words_of(event))
             kept.size += len(words_of(event))
