@@ -1429,6 +1429,11 @@ def words_of(event: Any) -> str:
     return message_text(event.message.content) if event.message else ""
 
 
+def is_prompt(event: Any) -> bool:
+    """Is it what the user asks, rather than what a sub-agent is told, and printed?"""
+    return event.type == "user" and event.parent_tool_use_id is None and not event.unprinted
+
+
 IN_THE_MIDDLE = "error_unfinished"  # the subtype of a result that no line of a session states
 # What a failed run needs, in a word for whoever starts it again: the first wording that is found.
 STATUS_CODE = r"(?<![\w.])(?<!\.\w\w:)(?:{})(?!:?\w)"  # of HTTP, but no place in a file
@@ -12193,7 +12198,8 @@ class Text(Writer):
         self.detail, self.diff = self.acts and view.detail, self.acts and view.diff
         self.labels = not (self.detail or self.diff or view.tail)  # nothing else of a call is shown
         self.live = self.acts and self.last.screen.live
-        self.asked, self.last.waits = False, True
+        self.chat, self.asked = self.words and view.messages == "chat", False
+        self.last.waits = True
         self.noted = self.live or not self.labels
         self.headings = view.headings and not aside
         self.file = ""  # below whose heading the last line stands
@@ -12219,7 +12225,7 @@ class Text(Writer):
 
     def rows_of(self, events: Iterable[Event]) -> Iterator[bytes]:
         run: Any = self  # of no event
-        prefix, notes, room = "", notes_of(None), self.screen.width()
+        prefix, notes = "", notes_of(None)
         for event in events:
             if event.run is not run:
                 run = event.run
@@ -12228,11 +12234,11 @@ class Text(Writer):
                 yield from self.think(event, notes, prefix)
                 continue
             if notes.thoughts or notes.wait:
-                yield from self.end_pause(event, notes, prefix, room)
+                yield from self.end_pause(event, notes, prefix)
             if event.type == "tool_call":
-                yield from self.call(event, notes, prefix, room)
+                yield from self.call(event, notes, prefix)
             elif event.type != "assistant":
-                yield from self.other(event, prefix, room)
+                yield from self.other(event, prefix)
                 run = self
             elif self.words:
                 new, line = notes.speech.say(event), notes.partial_line
@@ -12244,44 +12250,48 @@ class Text(Writer):
                         del line[1:]
                         yield from self.rows(whole, notes, prefix)
 
-    def call(self, event: Event, notes: RunNotes, prefix: str, room: int) -> Iterator[bytes]:
+    def render(self, action: Action, prefix: str) -> bytes:
+        return render_action(action, prefix, self.screen.width(), self.screen)
+
+    def call(self, event: Event, notes: RunNotes, prefix: str) -> Iterator[bytes]:
         if self.words and (notes.partial_line or self.final):
             yield from self.end_words(event, notes, prefix)
         if event.subtype == "completed" and self.acts:
-            yield from self.act(event, notes, prefix, room)
+            yield from self.act(event, notes, prefix)
         elif self.live and self.detail:
-            yield from self.begin(event, notes, prefix, room)
+            yield from self.begin(event, notes, prefix)
 
-    def end_pause(self, event: Event, notes: RunNotes, prefix: str, room: int) -> Iterator[bytes]:
+    def end_pause(self, event: Event, notes: RunNotes, prefix: str) -> Iterator[bytes]:
         """What the agent thought, and how long it waited, before an event."""
         if thoughts := notes.end_thoughts():
             yield from self.below(thoughts.split("\n"), prefix + "~ ", DIM)
         if notes.wait and self.detail and (waited := notes.end_wait(event, clock=self.live)):
-            yield render_action(waited, prefix, room, self.screen)
+            yield self.render(waited, prefix)
 
-    def act(self, event: Event, notes: RunNotes, prefix: str, room: int) -> Iterator[bytes]:
+    def act(self, event: Event, notes: RunNotes, prefix: str) -> Iterator[bytes]:
         """The lines of a call: its own, below the line of the sub-agent that made it, and, if it is
         a command that failed, the end of what it printed."""
         if event.unprinted:
             return
         if self.labels:
-            yield render_action(action_of(event), prefix, room, self.screen)
+            yield self.render(action_of(event), prefix)
             return
         call = event.finished_call or FinishedCall(event, NOT_BEGUN, "")  # of no run
         action = call.label
         if self.detail:
             above = notes.ancestors(call.parent)
             if above or notes.below:
-                yield from self.begin_above(above, notes, prefix, room)
+                yield from self.begin_above(above, notes, prefix)
             prefix += "  " * len(above)
             action = self.timed(call)
-        shown = render_action(action, prefix, room, self.screen)
+        shown = self.render(action, prefix)
         if action != call.start.shown:
             yield shown
         tail = [escape_line(line) for line in call.last_printed(self.view.tail)]
         if len(tail) == 1 and encode_line(tail[0]) in b" ".join(shown.split()):
             tail = []  # its line says so
-        margin, room = prefix + "    ", room - len(prefix) - 4
+        margin = prefix + "    "
+        room = self.screen.width() - len(margin)
         if self.screen.fd is None:
             tail = [truncate(line, room) for line in tail]
         yield from self.below(tail, "", DIM, margin)
@@ -12305,14 +12315,14 @@ class Text(Writer):
         if (words := notes.think(event)).strip():
             yield from self.rows(words.split("\n"), notes, prefix)
 
-    def begin(self, event: Event, notes: RunNotes, prefix: str, room: int) -> Iterator[bytes]:
+    def begin(self, event: Event, notes: RunNotes, prefix: str) -> Iterator[bytes]:
         """A to-do list is shown as it is set: its call may stay open until the run ends."""
         call = notes.calls.get(event.call_id, NOT_BEGUN)
         if call.tool == "updateTodos" and not call.unprinted:
             action = FinishedCall(event, call, notes.cwd).action
             if action.outcome and action != call.shown:
                 call.shown = action
-                yield render_action(action, prefix, room, self.screen)
+                yield self.render(action, prefix)
 
     def timed(self, call: FinishedCall) -> Action:
         """An action with the time that the clock has shown, if no line states it."""
@@ -12324,47 +12334,38 @@ class Text(Writer):
         head = ", ".join(filter(None, (word, format_duration(round(took * 1000)))))
         return replace(call.action, outcome=head + colon + why)
 
-    def begin_above(
-        self, above: list[str], notes: RunNotes, prefix: str, room: int
-    ) -> Iterator[bytes]:
+    def begin_above(self, above: list[str], notes: RunNotes, prefix: str) -> Iterator[bytes]:
         """Lines for the open calls of sub-agents that a line is below, unless they stand there."""
         for depth, call_id in enumerate(above):
             call = notes.calls.get(call_id, NOT_BEGUN)
             if above[: depth + 1] != notes.below[: depth + 1] and not call.unprinted:
                 begun = running_action(call, notes.cwd)
-                yield render_action(begun, prefix + "  " * depth, room, self.screen)
+                yield self.render(begun, prefix + "  " * depth)
         notes.below = above
 
-    def other(self, event: Event, prefix: str, room: int) -> Iterator[bytes]:
+    def other(self, event: Event, prefix: str) -> Iterator[bytes]:
         if self.detail and (ended := notice_action(event)):
-            yield render_action(ended, prefix, room, self.screen)
+            yield self.render(ended, prefix)
         run: Run | None = event.run
         if run is None:
             return
         ends = ends_run(event)
         if self.words and (ends or event.type in SEGMENT_ENDS):
             yield from self.end_words(event, notes_of(run), prefix)
-        if (
-            self.words
-            and self.view.messages == "chat"
-            and event.type == "user"
-            and not event.unprinted
-        ):
-            yield from self.prompt(event, prefix, room)
+        if self.chat and is_prompt(event):
+            yield from self.prompt(event, prefix)
         if ends:
             self.last.open.pop(run, None)
 
-    def prompt(self, event: Any, prefix: str, room: int) -> Iterator[bytes]:
-        if event.parent_tool_use_id is None:  # of the user, not for a sub-agent
-            lead = f"{prefix}> "
-            if self.screen.glyphs and self.asked:  # turns stand apart
-                yield b""
-            self.asked = True
-            lines = words_of(event).strip().split("\n")
-            if self.screen.fd is not None and not self.view.whole:
-                shown = (escape_line(line.expandtabs()) for line in lines)
-                lines = [*first_rows([*filter(str.strip, shown)], room - len(lead))]
-            yield from self.below(lines if any(lines) else (), lead, BOLD)
+    def prompt(self, event: Any, prefix: str) -> Iterator[bytes]:
+        lead, lines = f"{prefix}> ", words_of(event).strip().split("\n")
+        if self.screen.glyphs and self.asked:  # turns stand apart
+            yield b""
+        self.asked = True
+        if self.screen.fd is not None and not self.view.whole:
+            shown = (escape_line(line.expandtabs()) for line in lines)
+            lines = [*first_rows([*filter(str.strip, shown)], self.screen.width() - len(lead))]
+        yield from self.below(lines if any(lines) else (), lead, BOLD)
 
     def end_words(self, event: Event, notes: RunNotes, prefix: str) -> Iterator[bytes]:
         yield from self.rows(end_words(event, notes, final=self.final), notes, prefix)
@@ -13137,8 +13138,8 @@ class Document(Writer):
         elif ends:
             self.close(part)
         elif event.type == "user":
-            asked = event.parent_tool_use_id is None and not event.unprinted
-            if asked and self.view.messages == "chat" and (prompt := words_of(event).strip()):
+            asked = self.view.messages == "chat" and is_prompt(event)
+            if asked and (prompt := words_of(event).strip()):
                 self.ask(part, shorten_text(prompt, MAX_WORDS), said_ms(event))
         elif self.acts and self.detail and (ended := notice_action(event)):
             self.put(part, self.step(part, Item(ended), event.call_id))
@@ -14350,7 +14351,7 @@ class Otlp(RunWriter):
     def follow(self, event: Any, trace: Trace, notes: RunNotes) -> None:
         if event.type == "assistant" and not event.unprinted:
             trace.said[-1] += notes.speech.say(event)
-        elif event.type == "user" and event.parent_tool_use_id is None and not event.unprinted:
+        elif is_prompt(event):
             trace.asked.append(words_of(event))
         if event.type in SEGMENT_ENDS and trace.said[-1]:
             trace.said.append("")
