@@ -3515,7 +3515,6 @@ def find_code(pattern: str, text: str) -> int | None:
 # Texts, tokens and times in. It must not know agents, events or lines.
 
 MAX_FINISHED = 100  # remembered finished calls, or messages: their lines may be repeated
-KINDS_OF_WORDS = ("thinking", "assistant", "user")
 
 
 class Said:
@@ -3547,7 +3546,7 @@ class Said:
 
     def forget(self, parent: str | None) -> None:
         """Nothing that comes is the whole of these pieces."""
-        for kind in KINDS_OF_WORDS:
+        for kind in ("thinking", "assistant", "user"):
             self.pieces.pop((kind, parent), None)
 
 
@@ -4244,19 +4243,15 @@ class Claude(Translator):
 
     @staticmethod
     def line_struct(base: type[Event]) -> Any:
-        """A line of a stream, or of a session that was saved. What may be large stays undecoded."""
-        texts, anys = "type thinking id name tool_use_id", "is_error thought"
-        anys += " functionCall functionResponse"
-        block: Any = shape(texts, "input content", anys, base=TextBlock)
-        own = {"content": list[block] | str, "parts": list[block], "usage": Tokens | Other}
-        message = shape("model stop_reason", anys="id", base=Message, **own)
+        """What may be large stays undecoded."""
+        texts = "type thinking id name tool_use_id"
+        block: Any = shape(texts, "input content", "is_error", base=TextBlock)
+        own = {"content": list[block] | str, "usage": Tokens | Other}
+        message = shape("model", anys="id", base=Message, **own)
         event = shape("type", delta=shape("type text thinking"), message=shape(anys="id"))
-        texts = "tool_use_id error hook_name sessionId uuid parentUuid agentId cwd model"
-        anys = "is_api_error_message isApiErrorMessage timestamp"
-        anys += " isSidechain isMeta isCompactSummary durationMs usageMetadata"
-        names = ("tool_use_result", "toolUseResult", "toolCallResult")
-        own = {"message": message, "event": event, **dict.fromkeys(names, Returned)}
-        return shape(texts, "tool_result_meta systemPayload", anys, base=base, **own)
+        texts, anys = "tool_use_id error hook_name", "is_api_error_message isApiErrorMessage"
+        own = {"message": message, "event": event, "tool_use_result": Returned}
+        return shape(texts, "tool_result_meta", f"{anys} timestamp", base=base, **own)
 
     def read(self, line: Any) -> None:
         kind, subtype = self.event.type, self.event.subtype
@@ -4378,7 +4373,7 @@ class Claude(Translator):
             return False
         if states_error(line) or message.model == SYNTHETIC:
             return True
-        usage = message.usage or line.usageMetadata
+        usage = message.usage or getattr(line, "usageMetadata", None)
         if usage is None:
             return False
         if type(stated := getattr(usage, "outputTokens", None)) is int and stated:
@@ -4711,6 +4706,19 @@ class SavedClaude(Saved, Claude):
     delta_types = frozenset[str | None]()
     asks = False  # a slash command that is not shown yet asks the agent
     side: bool | None = None  # is the session a sub-agent's own?
+
+    @staticmethod
+    def line_struct(base: type[Event]) -> Any:
+        """More members slow a stream with deltas down by a thirtieth."""
+        texts, anys = "type thinking id name tool_use_id", "is_error thought"
+        anys += " functionCall functionResponse"
+        block: Any = shape(texts, "input content", anys, base=TextBlock)
+        own = {"content": list[block] | str, "parts": list[block], "usage": Tokens | Other}
+        message = shape("model stop_reason", anys="id", base=Message, **own)
+        texts = "sessionId uuid parentUuid agentId cwd model"
+        anys = "isSidechain isMeta isCompactSummary durationMs usageMetadata"
+        own = {"message": message, "toolUseResult": Returned, "toolCallResult": Returned}
+        return shape(texts, "systemPayload", anys, base=Claude.line_struct(base), **own)
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         super().__init__(maker, session)
@@ -5127,14 +5135,11 @@ CODEX_CALLS: dict[str, Callable[[Any], tuple[str, Any]]] = {
 def calls_in(code: str) -> Iterator[tuple[str, Any]]:
     """The tools that code of Codex calls, with their arguments; none if one isn't written out."""
 
-    @functools.cache
-    def values() -> dict[str, int]:
-        """Where the values of variables begin."""
-        return {made[1]: made.end() for made in CODE_DECLARATION.finditer(code)}
+    declared = {made[1]: made.end() for made in CODE_DECLARATION.finditer(code)}
 
     @functools.cache
     def value_of(name: str) -> Any:
-        return literal_at(code, values()[name]) if name in values() else None
+        return literal_at(code, declared[name]) if name in declared else None
 
     calls = list[tuple[str, Any]]()
     for match in CODE_CALL.finditer(code):
@@ -6864,14 +6869,13 @@ def form_of(kind: type[Translator], event: Event) -> type[Translator]:
     """What reads the form of an agent's line: that of its stream, of another kind of stream, or of
     a session that it saved."""
     own = members(event.raw).keys()
-    forms: dict[type[Translator], tuple[bool, type[Translator]]] = {
-        Claude: (event.type in SAVED_TYPES or "sessionId" in own, SavedClaude),
-        Codex: (event.type in ROLLOUT_TYPES, SavedCodex),
-        Cursor: (event.type is None and own >= {"role", "message"}, SavedCursor),
-        Grok: (event.type in CLAUDE_TYPES, GrokMessages),
-    }
-    holds, form = forms.get(kind, (False, kind))
-    return form if holds else kind
+    if kind is Claude and (event.type in SAVED_TYPES or "sessionId" in own):
+        return SavedClaude
+    if kind is Codex and event.type in ROLLOUT_TYPES:
+        return SavedCodex
+    if kind is Cursor and event.type is None and own >= {"role", "message"}:
+        return SavedCursor
+    return GrokMessages if kind is Grok and event.type in CLAUDE_TYPES else kind
 
 
 def words_or_calls_in(line: bytes, maker: EventMaker) -> Iterator[tuple[bytes, str | None]]:
