@@ -3694,11 +3694,11 @@ class Translator:
     By type of line, ``places`` are the paths of words, ``fragments`` those of pieces that another
     line repeats. ``names_session`` says where lines name the session if not in session_id ("":
     those of any type). Lines of ``delta_types`` hold nothing but pieces of words; those of
-    ``own_types`` are no other agent's, whatever they hold; those of ``saved_types`` belong to a
-    saved session, which they may name. Where its ``init_names`` the session, other lines may lack
-    it; ``names_all``: a member of its own names it in every line; ``named_late``: only the last
-    line names it; ends of the types in ``named_ends`` always name it; ``takes_strays``: its errors
-    may come before all else, and name nobody.
+    ``own_types`` are no other agent's, whatever they hold (no ends: these have to show whose they
+    are); those of ``saved_types`` belong to a saved session, which they may name. Where its
+    ``init_names`` the session, other lines may lack it; ``names_all``: a member of its own names it
+    in every line; ``named_late``: only the last line names it; ends of the types in ``named_ends``
+    always name it; ``takes_strays``: its errors may come before all else, and name nobody.
     """
 
     name: ClassVar[str]
@@ -4960,9 +4960,7 @@ class Codex(Translator):
 
     name = "codex"
     takes_strays = True
-    own_types = word_set(
-        "item.started item.updated item.completed turn.started turn.completed turn.failed"
-    )
+    own_types = word_set("item.started item.updated item.completed turn.started")
     places = places_in("item.completed item.text")
     fragments = places_in(
         "item.started item.text item.aggregated_output item.result",
@@ -4994,7 +4992,7 @@ class Codex(Translator):
 
     def read(self, line: Any) -> None:
         kind, item = self.event.type, line.item
-        if not self.begun and kind in self.own_types:  # its beginning is lost
+        if not self.begun and (kind or "").startswith(("item.", "turn.")):  # its beginning is lost
             self.begin()
         if item is not None:
             what = item.type or item.item_type or ""  # until 0.44
@@ -5854,7 +5852,7 @@ class Pi(Saved):
 
     name = "pi"
     own_types = word_set(
-        "agent_start agent_end agent_settled turn_start turn_end message_start message_update "
+        "agent_start agent_settled turn_start message_start message_update "
         "message_end auto_retry_start auto_retry_end compaction_start compaction_end "
         "entry_appended auto_compaction_start auto_compaction_end queue_update "
         "tool_execution_start tool_execution_update tool_execution_end extension_error "
@@ -5901,7 +5899,7 @@ class Pi(Saved):
         dated = (member.timestamp for member in (line.message, line.entry) if member)
         self.stamp = self.stamp or next(filter(None, dated), None)
         self.stopped = kind == "turn_end" and getattr(self.final, "stopReason", None) == "stop"
-        if kind in self.entries:
+        if kind in self.entries and (self.saved or b'"parentId"' in self.event.raw):
             self.saved = True
             self.entry(line.message)
         elif kind in ("session", "agent_start"):
@@ -6609,7 +6607,8 @@ COPILOT_TYPES = (
 )
 AGENT_SIGNS = f"""
     *  cursor  converted_from="
-    system.version,turn.step.retrying,session.resume_hint  kimi  role=meta
+    system.version,turn.step.retrying  kimi  role=meta
+    session.resume_hint  kimi  role=meta session_id="
     text,thought  grok  data=" !:logged
     tool_call,tool_call_update  grok  toolCallId=" title|status|toolName|rawInput
     end  grok  stopReason=" sessionId="|requestId="

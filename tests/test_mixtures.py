@@ -281,6 +281,27 @@ def test_no_stranger_takes_over_from_a_given_agent(agent: str) -> None:
             assert ended == convert(good, "--from", agent)
 
 
+STRANGE_ENDS: list[dict[str, Any]] = [
+    {"type": "result", "status": "success"}, {"type": "result", "exitCode": 0},
+    {"type": "turn.completed", "player": "x"}, {"type": "agent_end", "name": "x"},
+    {"type": "turn_end"}, {"type": "completion", "finalText": "x"},
+    {"type": "done", "reason": "idle"},
+    {"type": "run_result", "finishReason": "completed"}, {"type": "complete", "x": 1},
+    {"type": "end", "stopReason": "end_turn"}, {"type": "message", "role": "user", "content": "x"},
+    {"event": "result", "result": {"status": "SUCCESS", "response": "x"}},
+    {"role": "meta", "type": "session.resume_hint"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("agent", GOOD)
+def test_no_strangers_end_makes_a_success(agent: str) -> None:
+    """An end holds more than its type, which any program may print."""
+    cut = GOOD[agent][:-1]
+    before = convert(cut).status
+    ended = {str(end): convert([*cut, *lines(end)]).status for end in STRANGE_ENDS}
+    assert [end for end in ended if ended[end] < before] == []
+
+
 def test_an_unread_line_may_show_the_agent() -> None:
     """Though the output reads no words, one with a call is no word."""
     call: dict[str, Any] = {"type": "tool_use", "id": "t", "name": "Bash", "input": {}}
