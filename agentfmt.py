@@ -2439,7 +2439,8 @@ class Reporter:
         name, what = next(stories(self, file))
         if name != file.story_name:
             self.message(what)
-        file.story_name, file.story = name, what.removeprefix(file.source.name).lstrip(": ")
+        told = what.removeprefix(file.source.name)
+        file.story_name, file.story = name, re.sub(r"\A(?::#?[0-9]+)?[: ]*", "", told)
 
     def list_names(self, names: Iterable[str]) -> str:
         """The first few names of tools or types, without secrets."""
@@ -7682,8 +7683,9 @@ class Sessions:
         """Close the sessions that go with their FILE: those that no line names, or that were
         saved."""
         over = [entry for entry in self.table.values() if entry.anonymous or entry.saved]
-        if any(run.events > 1 for run in self.open_runs()):
-            self.here.file.has_lines_of_run = True
+        for session in (*self.table.values(), self.here.unnamed):
+            if session.run and session.run.events > 1:
+                session.file.has_lines_of_run = True
         for session in (*over, self.here.unnamed):
             self.end_session(session, self.runs.end_unfinished)
         yield from self.runs.ends()

@@ -223,6 +223,16 @@ def test_every_file_must_hold_a_run(good: str) -> None:
     assert [names for names, found in status.items() if found != FAILED] == []
 
 
+def test_what_a_file_without_a_run_is_does_not_depend_on_the_file_before() -> None:
+    files = {"killed": init() + started(), "other": b'{"id":1}\n'}
+    alone, beside = (
+        convert({"other": [files["other"]]}, "-t", "runs"),
+        convert({name: [data] for name, data in files.items()}, "-t", "runs"),
+    )
+    reasons = [row["reason"] for row in beside.objects if row["verdict"] == "none"]
+    assert reasons == [alone.objects[0]["reason"]]
+
+
 @pytest.mark.parametrize("bad", [UNKNOWN, UNTYPED, SAVED_HEAD], ids=["types", "objects", "head"])
 def test_an_end_alone_is_not_the_end_of_what_stands_before_it(bad: Lines) -> None:
     for good in (result("other"), *(run[-1] for run in GOOD.values())):
