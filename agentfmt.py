@@ -1343,7 +1343,6 @@ EARLY = "early"  # something for the next run of their FILE, whatever session th
 STRAY = "stray"  # an error without a session, for the next run of an agent that prints those
 APART = (ASIDE, SAVED, RUNLESS, EARLY, STRAY)
 UNREADABLE = "unreadable"  # of a run that nobody reads: in an envelope, or excluded by --from
-GOING_ON = (ACT, *APART)  # kinds that leave a run as it is once it has begun
 NO_SESSION = object()  # differs from any event's session
 
 
@@ -7424,34 +7423,17 @@ class Sessions:
             session, events = self.translate(event)
             for one in events:
                 is_read = one.type not in unread and not (one is event and one.unprinted)
-                if (
-                    session.run is not run
-                    or not run
-                    or one.kind not in GOING_ON
-                    or runs.missing_ends
-                ):
-                    yield from self.step(session, one, is_read=is_read)
-                    continue
-                one.run = run  # nearly always
-                run.events += runs.lines
+                runs.step(session, one)
+                if runs.missing_ends:  # of a run that this event supersedes
+                    yield from runs.ends()
                 runs.lines = 0
-                if one.type == "tool_call":
-                    runs.track(run, one)
                 if is_read:
                     yield one
+                if runs.missing_ends or runs.failures:
+                    yield from runs.ends()
             skipped = session.translator is not None and session.translator.skipped_types
             if skipped or session.run is not run or stated != name:
                 types, name, run = self.going_on = self.go_on(session, stated)
-
-    def step(self, session: Session, event: Event, *, is_read: bool) -> Iterator[Event]:
-        """Follow an event that may open or end a run, between what precedes it and what follows."""
-        self.runs.step(session, event)
-        if self.runs.missing_ends:
-            yield from self.runs.ends()
-        self.runs.lines = 0
-        if is_read:
-            yield event
-        yield from self.runs.ends()
 
     def go_on(self, session: Session, name: str | None) -> GoingOn:
         """What needs no look at it while it follows a line of a session: acts of Cursor's, and
