@@ -372,7 +372,7 @@ def test_a_line_shows_what_there_is_room_for(
 
 SHOWN: dict[Callable[[Any], Any], dict[Any, Any]] = {
     agentfmt.display_width: {
-        "abc": 3, "文": 2, "e\u0301": 1, "a\u200bb": 2, "ｱ": 1, "😀": 2, "각": 2, "\u1100\u1161\u11a8": 2, "": 0,
+        "abc": 3, "文": 2, "e\u0301": 1, "a\u200bb": 2, "ｱ": 1, "Ａ": 2, "😀": 2, "각": 2, "\u1100\u1161\u11a8": 2, "": 0,
     },
     agentfmt.format_cost: {0: "", 0.0004: "under $0.001", 0.0123: "$0.012", 0.5: "$0.50", 1234.5: "$1,234.50"},
     agentfmt.format_duration: {
