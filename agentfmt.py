@@ -7132,7 +7132,8 @@ class Runs:
         self.check_selectors(event, run.matches)
         if run.session:
             run.label = self.reporter.redaction.identity(run.session)
-        self.file.outside.pop(EARLY, None)
+        if event.kind != END:  # an end alone is not the run that an error came before
+            self.file.outside.pop(EARLY, None)
         if session.takes_strays:
             self.file.outside.pop(STRAY, None)
         if session.key is not None:

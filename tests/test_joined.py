@@ -115,6 +115,7 @@ UNTYPED: Lines = lines(*({"event": "step", "n": n} for n in range(4)))
 FRAGMENT: Lines = [line.replace(b"c1", b"f1") for line in (started(session=None),)]
 UNKNOWN: Lines = lines(*({"type": kind, "n": 1} for kind in ("begin", "step", "talk", "end")))
 UNKNOWN_SESSION: Lines = lines(*({"type": "begin", "session_id": "x-1", "n": n} for n in range(4)))
+ERRED: Lines = [*GOOD["claude"], *lines({"type": "error", "message": "no"})]
 SAVED_HEAD: Lines = lines({"type": "session_meta", "payload": {"id": "x"}, "timestamp": "2026"})
 BAD: dict[str, Lines] = {
     "cursor failed": cursor(result(is_error=True)),
@@ -238,6 +239,7 @@ def test_an_end_alone_is_not_the_end_of_what_stands_before_it(bad: Lines) -> Non
     for good in (result("other"), *(run[-1] for run in GOOD.values())):
         for end in (good, b"12:00 WARN x: " + good, json.dumps({"log": good.decode()}).encode()):
             assert convert([*bad, end]).status == FAILED, end
+    assert convert([*ERRED, result("other")]).status == FAILED
 
 
 @pytest.mark.parametrize("good", GOOD)
