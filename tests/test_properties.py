@@ -303,7 +303,7 @@ def selectors_for(data: bytes) -> list[str]:
     return sorted(found | {f"status={status}" for status in agentfmt.STATUSES})
 
 
-MOST_LINES = 150  # of a stream: what is longer says the same again
+MOST_LINES = 100  # of a stream: what is longer says the same again
 
 
 @pytest.mark.parametrize("path", RECORDED)
