@@ -6269,6 +6269,7 @@ class Cline(Translator):
     """
 
     name = "cline"
+    own_types = frozenset(("agent_event",))
     places = places_in("agent_event event.text event.reasoning")
     fragments = places_in("agent_event event.accumulated event.update")
     exit_code = r"\[?Command exited with code (-?[0-9]{1,9})\]?"
@@ -6617,7 +6618,7 @@ AGENT_SIGNS = f"""
     run_start  cline  providerId=" modelId="
     run_result  cline  finishReason=" iterations|usage|durationMs
     hook_event  cline  hookEventName=" agentId|taskId
-    message  goose  message.role message.content !parentId !:logged
+    message  goose  !parentId !:logged message.role message.content
     complete  goose  total_tokens input_tokens|output_tokens|<total_tokens
     notification  goose  extension_id
     *  qwen  {CLAUDE_SAVED_IT} systemPayload|toolCallResult|message.parts
@@ -6698,8 +6699,9 @@ def recognize(line: bytes) -> str | None:
     if not own or not (kind is None or isinstance(kind, str)):
         return None
     subtype = decode_raw(own.get("subtype", b"")) if kind in ("system", "thinking") else None
+    nested: dict[str, dict[str, Raw]] = {}
     for agent, needed, tests in signs_of(kind, as_text(subtype)):
-        if needed <= own.keys() and all(holds(own, test) for test in tests):
+        if needed <= own.keys() and all(holds(own, test, nested) for test in tests):
             return agent
     return None
 
@@ -6723,7 +6725,8 @@ def signs_of(kind: str | None, subtype: str) -> list[tuple[str, frozenset[str], 
     rows, names = [], (kind or "", f"{kind}/{subtype}")
     for types, agent, *tests in map(str.split, AGENT_SIGNS.strip().splitlines()):
         if types == "-" if kind is None else fits(names, types):
-            needed = frozenset(filter(str.isidentifier, tests))
+            plain = [test for test in tests if test[0].isalpha() and "|" not in test]
+            needed = frozenset(re.split("[.=]", test)[0] for test in plain)
             rows.append((agent, needed, [test for test in tests if test not in needed]))
     return rows
 
@@ -6737,21 +6740,24 @@ def fits(names: Iterable[str], types: str) -> bool:
     )
 
 
-def holds(own: Mapping[str, Raw], test: str) -> bool:
-    """Do the members of a line hold what a test of AGENT_SIGNS asks for?"""
+def holds(own: Mapping[str, Raw], test: str, nested: dict[str, dict[str, Raw]]) -> bool:
+    """Do the members of a line, and those within them that are ``nested``, hold what a test of
+    AGENT_SIGNS asks for?"""
     if test.startswith("!"):
-        return not holds(own, test[1:])
+        return not holds(own, test[1:], nested)
     if test.startswith("<"):
         return own.keys() <= {"type", *test[1:].split(",")}
     if "|" in test:
-        return any(holds(own, each) for each in test.split("|"))
+        return any(holds(own, each, nested) for each in test.split("|"))
     if test.startswith(":"):
         return bool(AGENT_CHECKS[test[1:]](own))
     path, equals, wanted = test.partition("=")
     name, _, inner = path.partition(".")
     value = own.get(name)
     if inner:
-        value = members(bytes(value or b"")).get(inner)
+        if name not in nested:
+            nested[name] = members(bytes(value or b""))
+        value = nested[name].get(inner)
     if not equals or value is None:
         return value is not None
     if wanted in ("{", "[", '"'):
