@@ -6609,7 +6609,7 @@ COPILOT_TYPES = (
 AGENT_SIGNS = f"""
     *  cursor  converted_from="
     system.version,turn.step.retrying  kimi  role=meta
-    session.resume_hint  kimi  role=meta session_id="
+    session.resume_hint  kimi  role=meta session_id="|command="
     text,thought  grok  data=" !:logged
     tool_call,tool_call_update  grok  toolCallId=" title|status|toolName|rawInput
     end  grok  stopReason=" sessionId="|requestId="
