@@ -12945,7 +12945,7 @@ class Chapter:
         self.missing: dict[str, int] = {}  # steps that are left out
         self.row = ""  # in the table of runs
         self.framed = True  # is there room for steps at all?
-        self.size = FRAME_SIZE
+        self.size = 0  # bytes of its parts and steps
 
     def __getitem__(self, name: str) -> bytes:
         """The best form of a part for which there is room."""
@@ -12954,7 +12954,7 @@ class Chapter:
     def fit(self, room: int) -> None:
         """Leave out what there is no room for: parts get their share in the order of SHARES, and
         the steps what is left."""
-        if self.size <= room:
+        if self.size + FRAME_SIZE <= room:
             return
         left = room
         for name in filter(self.parts.__contains__, SHARES):
@@ -12964,7 +12964,7 @@ class Chapter:
         self.framed = left >= FRAME_SIZE
         self.fit_steps(left - FRAME_SIZE)
         parts = sum(len(self[name]) + GAP for name in self.parts)
-        self.size = FRAME_SIZE + parts + sum(map(Step.size, self.steps))
+        self.size = parts + sum(map(Step.size, self.steps))
 
     def fit_steps(self, room: int) -> None:
         """Leave out the first steps, and of the others what they open, that of failures last."""
@@ -13182,7 +13182,7 @@ class Document(Writer):
 
     def fit(self, room: int) -> None:
         chapters = self.chapters.values()
-        most = share((chapter.size for chapter in chapters), room)
+        most = share((chapter.size + FRAME_SIZE for chapter in chapters), room)
         for chapter in chapters:
             chapter.fit(most)
         self.size = sum(chapter.size for chapter in chapters)

@@ -642,6 +642,24 @@ def test_what_a_run_does_not_need_goes_to_the_next() -> None:
     assert "Edited `src/5.py`" not in text
 
 
+@pytest.mark.parametrize("to", ["markdown", "html"])
+def test_many_open_runs_take_no_time(to: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What there will be no room for is left out of all at once, however little each may have."""
+    fit, fits = agentfmt.Document.fit, list[int]()
+
+    def counted(document: agentfmt.Document, room: int) -> None:
+        fits.append(room)
+        fit(document, room)
+
+    monkeypatch.setattr(agentfmt.Document, "fit", counted)
+    parts = [
+        [init(f"{n}"), user(f"{n}"), completed(session=f"{n}"), result(f"{n}")] for n in range(300)
+    ]
+    data = b"".join(line for lines in zip(*parts, strict=True) for line in lines)
+    assert convert(data, "-t", to, "--max-report", "30K").stdout
+    assert len(fits) < 30
+
+
 @pytest.mark.parametrize("slack", [0, -400])
 def test_nothing_is_left_out_of_a_report_that_fits(slack: int) -> None:
     data = run_of(*many(3), assistant("word " * 500))
