@@ -9259,10 +9259,13 @@ def known_forms(name: str, value: str) -> Iterator[KnownForm]:
 
 
 def pieces(text: str) -> list[str]:
-    """A text, or what together is one that is too long for an automaton."""
+    """A text, or what together is one that is too long for an automaton: of one that repeats itself
+    the first and the last, for ``spans`` goes on as far as a text does."""
     if len(text) <= LONGEST_FORM:
         return [text]
-    starts = range(0, len(text) - LONGEST_FORM, LONGEST_FORM)
+    period = text.find(text[: LONGEST_FORM // 2], 1, LONGEST_FORM)
+    repeats = period > 0 and text.startswith(text[period:])
+    starts = range(0, len(text) - LONGEST_FORM, len(text) if repeats else LONGEST_FORM)
     return [*(text[at : at + LONGEST_FORM] for at in starts), text[-LONGEST_FORM:]]
 
 
@@ -9336,7 +9339,7 @@ def agreement(text: bytes, first: int, second: int) -> int:
 
 NO_MATCH = r"[^\x00-\xff]"
 LEAST_BEGUN = 4  # characters at the end of a text that may begin a known value
-LONGEST_FORM = 2048  # characters: the memory of an automaton may grow with their square
+LONGEST_FORM = 1024  # characters: the memory of an automaton may grow with their square
 LONGEST_SPELLING = 16  # bytes of a character, in JSON inside JSON inside JSON
 
 
