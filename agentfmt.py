@@ -8962,7 +8962,7 @@ GROUP = r"(?<!\\)\((?!\?)"
 
 def spell(source: str) -> str:
     """``\\h`` is a blank or a tab, which a JSON string may spell; <words> are AHEAD of a token."""
-    source = source.replace("<pairs>", PAIRS).replace("<words>", AHEAD)
+    source = source.replace("<pairs>", PAIRS).replace("<who>", WHO).replace("<words>", AHEAD)
     return source.replace(r"\h", r"(?:[ \t]|\\+t)")
 
 
@@ -8977,10 +8977,8 @@ EDGE_AFTER = r"(?:[^\w+/=-]|$)"
 ALONE = EDGE.replace("[^A-Za-z0-9]", r"[^\w+/=.-]|[A-Za-z_]=")
 AHEAD = "(?:(?:[a-z][a-z0-9]*|[A-Z][A-Z0-9]*)[_-])*"
 # Cookies, up to the name of one that says who somebody is.
-PAIRS = (
-    r"(?:[\w.%-]+=[^;\n\"'\\]*;\h*)*?"
-    r"[\w.%-]*(?i:sess|sid|auth|token|jwt|csrf|xsrf|logged|remember|identity)[\w.%-]*"
-)
+WHO = r"[\w.%-]*(?i:sess|sid|auth|token|jwt|csrf|xsrf|logged|remember|identity)[\w.%-]*"
+PAIRS = rf"(?:[\w.%-]+=[^;\n\"'\\]*;\h*)*?{WHO}"
 # In a raw line, one of these precedes a literal that may have an EDGE.
 WORD_BEGIN = r"(?:\b|_|\\(?:[abefnrtv]|u[0-9a-fA-F]{4})|%[0-9a-fA-F]{2}|\[[0-9;]*[A-Za-z])"
 
@@ -9115,6 +9113,7 @@ url-password  [A-Za-z][A-Za-z0-9+.-]* ://[^\s/:@"'<>`\\]*: ([^\s/"'<>`\\]+)@[\w\
 url-password  jdbc:oracle: (?:thin|oci):[\w.$#-]+/["'\\]*([^\s"'<>/@\\]+)@
 url-user  https? ://([^\s/:@"'<>`\\]{15}[^\s/:@"'<>`\\]+)@ [\w.\[]
 cookie  (?i:cookie) ["'\\]*\h*[:=]?\h*["'\\]*<pairs>=([^\s;"'\\,]{12,})  ^curl [^|;&\n]*\h-b\h*["'\\]+<pairs>=([^\s;"'\\,]{12,})
+cookie  (?i:cookies) ["'\\]*\]?\h*[:=]\h*[\[{(][^{}\n]*?["'\\]+<who>["'\\]+\h*[:,]\h*["'\\]+([^\s;"'\\,)\]}]{12,})  (?i:cookies?)[.\w]{0,12} \h*\(\h*["'\\]+<who>["'\\]+\h*,\h*["'\\]+([^\s;"'\\,)\]}]{12,})
 cookie  (?:TRUE|FALSE) \h+/\S*\h+(?:TRUE|FALSE)\h+[0-9]+\h+<pairs>\h+([^\s"'\\]{8,})
 bearer-token  ^(?i:bearer) \h+([A-Za-z0-9._~+/=-]{16,})
 authorization  (?i:authorization) ["'\\]*\h*[:=]\h*["'\\]*(?i:(?:bearer|basic|token|digest|apikey|negotiate)\h+)([^\s"'\\,]+)
@@ -9131,8 +9130,10 @@ command-password  ^htpasswd \h+-\w*b\w*\h+\S+\h+\S+\h+["'\\]*([^\s"'\\$]{4,})
 command-password  ^sqlplus (?:\h+-\w+)*\h+["']?[\w$#]+/([^\s"'\\/@$&]{4,})
 command-password  ::add-mask:: ([^\s"'\\$]{4,})
 command-password  [\w.*-]+ :5432: [\w*-]+:[\w*-]+:([^\s:"'\\]{4,})
-command-password  ^(?i:identified\h+by) \h+\\*["']([^\s"'\\]{6,})
-token  ^<words>(?:[a-z][a-z0-9]*|[A-Z]+)? (?:[a-z0-9]_|[a-z]-|[A-Z][_-])[0-9a-f]*[g-zA-Z][a-z]*[A-Z0-9] [A-Za-z0-9]{26,}[\w=-]*
+assignment  ^(?i:log-?in|sign-?in|cred(?:ential)?s|(?:user(?:name)?|e-?mail|login)\h*[/|&+]\h*pass[a-z]*) ["'*`\\]*\h*[:=]\h*["'`\\]*[\w.@+-]+\h+[/|]\h+["'`\\]*([^\s"'`\\,;/<>(){}]{6,})  ^(?i:log-?in|sign-?in) \h*[:=]\h*[\w.@+-]+:([^\s"'`\\,;/<>(){}]{6,})
+command-password  ^(?i:identified\h+by) \h+\\*'([^\s"'\\]{6,})  ^IDENTIFIED\h+BY \h+\\*"([^\s"'\\]{6,})
+token  ^<words>(?:[a-z][a-z0-9]*)? (?:[a-z0-9]_|[a-z]{2}-)[0-9a-f]*[g-zA-Z][a-z]*[A-Z0-9] [A-Za-z0-9]{26,}[\w=-]*
+token  ^<words>[A-Z]* [A-Z]{2}[_-][0-9a-f]*[g-zA-Z][a-z]*[A-Z0-9] [A-Za-z0-9]{26,}[\w=-]*
 token  ^(?:live|test|prod|production|sandbox|pat|oat|sk|secret|apikey|api|token|key|sec)[_-] [A-Za-z0-9]{24,}[\w=-]*
 token  ^(?:CLOJARS_|PMAK-|access-(?:sandbox|production|development)-|e2b_|fc-|mlsn\.|pat-(?:na|eu)[0-9]-|pul-|rubygems_|s-s4t2(?:ud|af)-|(?:sdk|api|mob)-|sgp_|sq[apu]_|vlt_|waka_|x(?:key|smtp)sib-|xa[ap]t-|[a-z]{2}[0-9]-) [0-9a-f-]{32,}\w*
 token  ^(?:APP_USR-|ATTA|K10|KGAT_|RGAPI-|bpk-|c[ksu]_|cfsk_ma_(?:prod|test)_|depot_(?:user|org|project)_|dtn_|luma-|mzp_|n8n_api_|oc_gs_|ovsxat_|persona_(?:production|sandbox)_|rootly_|wk-1\.) [0-9a-f-]{32,}[\w:-]*
@@ -9594,7 +9595,11 @@ BETWEEN = [regex(form.between.encode()) for form in FORMS]
 ALONE_WORD = regex(rb"[\w+/.~!@#$%^&*-]{8,}={0,2}(?=[\"'`,;\\]{0,3}[ \t]*(?:$|\r?\n|\\+[rn]))")
 LINE_END = regex(rb"[\"'`,;]?[ \t]*(?:(?:#|//|--)[^\n]*)?(?:$|\r?\n|\\+[rn]|[\"'`\\])")
 AFTER_QUOTE = regex(rb"[ \t]*(?:[,)\]};%+:?]|\|\||\.[A-Za-z$]|$)", re.MULTILINE)
-UNQUOTED = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])(?:[^\s\"'`,;)}\]<>&|\\]|\\[!#$&*])+")
+# An ampersand parts pairs, commands and entities; else it belongs to a value.
+UNQUOTED = regex(
+    rb"(?![@bBfFrRuU]{1,2}[\"'`])(?:[^\s\"'`,;)}\]<>&|\\]|\\[!#$&*]"
+    rb"|&(?![\w.%~\[\]-]*=|#?\w+;|[^\w!#$%@^*?+-]|\Z))+"
+)
 TO_BLANK = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])(?:[^\s\"'`\\]|\\[!#$&*])+")
 ELEMENT = regex(rb"(?![\"'`][.,)+])[^<>\n]+(?=\\?</)")
 QUOTE_ENDS = {quote: re.compile(rb"[%b\n]" % quote) for quote in (b'"', b"'", b"`")}
@@ -9760,8 +9765,12 @@ NUMBERED_NAMES = (
     rf"(?i:{any_name(NAME_ENDS)}){FURTHER}?{TO_NEXT_LINE}"
     rf"|(?i:value)[\"'\\]*[ \t]*[:=][^\n\\]+(?:\\+\"[^\n\\]*)?{_NEXT_LINE}"
 )
-# A name in the head of a table.
-TO_NEXT_CELL = r"[ *`]*(?:\||\xe2\x94[\x82\x83]|\\u250[23]|(?:\\+n|\n)[ |:=]*[-+|]{3})"
+# A name in the head of a table: another cell follows, a rule, or a row of cells.
+TO_NEXT_CELL = (
+    r"(?:[ *`]*(?:\||\xe2\x94[\x82\x83]|\\u250[23]|(?:\\+n|\n)[ |:=]*[-+|]{3})"
+    r"|[\\\"']*(?:(?:[,;\t]|\\+t)[\w .#\\\"'-]*)*(?:\\+r|\r)?(?:\\+n|\n)"
+    r"[\\\"']*[\w@.+-][\w@.+ -]*[\\\"']*(?:[,;\t]|\\+t))"
+)
 HEAD_CELL = rf"(?i:{any_name([WORD, HUMAN])}){TO_NEXT_CELL}"
 # These names may have their value on the next line, or after a blank one.
 _HEADS = {form.between.partition(MACROS["N"])[0] for form in FORMS if MACROS["N"] in form.between}
@@ -9774,12 +9783,16 @@ SEEN_NAME = rf"(?i:{any_name(NAME_ENDS)})(?i:{FURTHER})?[^\w;!@/%#~^$]"
 # Files that are one secret, by the ends of their paths; what prints one; and the members that show
 # what was read or printed.
 _CALLED = r"(?i:token|passw(?:or)?d|secret|api[_-]?key)"
-SECRET_FILE_HINT = rf"(?:run/secrets/|master\.key|{_CALLED}\.(?:txt|key|secret))"
+SECRET_FILE_HINT = (
+    rf"(?:run/secrets/|master\.key|{_CALLED}\.(?:txt|key|secret)"
+    rf"|(?:[/._-]|(?:cat|type|Content)[ ]){_CALLED}\\*[\"'])"
+)
 SECRET_FILE = rf"(?:run/secrets/[\w./-]+|master\.key|{_CALLED}(?:\.(?:txt|key|secret))?)"
 ITS_PATH = regex(rf"(?:[^\s\"']*[/\\._-])?{SECRET_FILE}")
 PRINTS_IT = regex(
     r"(?:.*[\s;&|(\"'])?(?:cat|head|tail|type|Get-Content)\s+(?:-\S+\s+)*[\"']?"
-    rf"(?:[^\s\"']*[/\\._-])?{SECRET_FILE}[\"')\s]*"
+    rf"(?:[^\s\"']*[/\\._-])?{SECRET_FILE}[\"')\s]*(?:(?:[|;<>&]|2>).*)?",
+    re.DOTALL,
 )
 WHAT_IT_HOLDS = frozenset(
     "content contents stdout output aggregated_output interleavedOutput".split()
@@ -9790,6 +9803,7 @@ ONE_WORD_FILE = regex(r"\s*(?:1(?:\t|\u2192|:))?(\S+)\s*")
 # What several lines tell together: looked for in whole texts, not in words that come line by line.
 # A value before its name; what a generator made; PuTTY's private keys.
 BLANK = r"\x20"  # a blank parts what a rule consists of
+ASSIGNS = r"[\\\"]*\h*[:=]\h*\\*"
 NEXT_MEMBER = r"\h*(?:\r?\n|(?:\\+r)?\\+n)?\h*"
 OVER_LINES = [
     (hint, Rule(name, f"{start} {rest}".replace("[ ]", BLANK)))
@@ -9811,7 +9825,19 @@ OVER_LINES = [
             "random_password",
             "terraform-secret",
             "random_password",
-            r"[^{}]*(?:\{[^{}]*)??[\"\\]*result[\"\\]*\h*[:=]\h*\\*\"([^\"\\\s]{4,})",
+            r"[^{}]*(?:\{[^{}]*){0,3}?[\"\\]*result[\"\\]*\h*[:=]\h*\\*\"([^\"\\\s]{4,})",
+        ),
+        (
+            spell(rf"sensitive{ASSIGNS}true"),
+            "terraform-secret",
+            "(?:value|default)",
+            rf"{ASSIGNS}\"([^\"\\\s]{{4,}})\\*\"[^{{}}]*?[^\w]sensitive{ASSIGNS}true",
+        ),
+        (
+            spell(rf"sensitive{ASSIGNS}true"),
+            "terraform-secret",
+            "sensitive",
+            rf"{ASSIGNS}true[^{{}}]*?[^\w](?:value|default){ASSIGNS}\"([^\"\\\s]{{4,}})",
         ),
         (
             "Private-Lines:",
@@ -9918,7 +9944,8 @@ NO_SECRET = regex(
     r"|[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,4}"
     r"|(?:[\w-]+/)*[\w.-]+\.(?:pem|crt|cer|key|pub|jks|p12|json|ya?ml|toml|txt|conf|cfg|env|log|xml"
     r"|html?|jpe?g|png|gif|svg|sh|py|js|ts|go|rb|java)(?:#[\w.-]+)?|[\w.@-]+:[~/]\S*[$#]"
-    r"|[a-z]{2,}(?:[A-Z][a-z]{2,})+|[a-z_]{2,}(?:\.[A-Za-z_]{2,})+"
+    r"|[a-z]{2,}(?:[A-Z][a-z]{2,})+|(?:[A-Z][a-z]{2,}){2}|[a-z_]{2,}(?:\.[A-Za-z_]{2,})+"
+    r"|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*\[-?\w*\](?:\.[A-Za-z_]\w*)*|(?:uuid|file|id|object)=.*"
     r"|.*(?:\.\.\.|…|\*{3}|[xX•]{5}).*"
     r"|(?i:true|false|null|none|nil|undef(?:ined)?|yes|no|str|string|text|bool|int|integer|number|value"
     r"|boolean|float|bytes|void)\??|;?[a-z]+="
@@ -10232,42 +10259,41 @@ def kubernetes_secrets(text: bytes) -> Iterator[Span]:
                 yield *entry.span(1), "assignment"
 
 
-# A column with the name of a secret at its head.
-CELL_END = regex(rb"\||\xe2\x94[\x82\x83]")
-HEADER_CELL = regex(rb"[\w .#*`\"-]*")
+# Columns with the name of a secret at their head.
+CELL_ENDS = [regex(end) for end in (rb"\||\xe2\x94[\x82\x83]", rb"\t", rb",", rb";")]
+HEADER_CELL = regex(rb"[ ]*[\"'*`#]*(?:[^\W\d][\w.-]*(?:[ ][\w.-]+){0,3})?[\"'*` ]*")
+LINE = regex(rb"[^\r\n]+")
 MOST_ROWS = 200
 
 
 def columns(text: bytes) -> Iterator[Span]:
     """The values in the columns of tables whose heads are names of secrets."""
     done = 0
-    for head in expression(HEAD_CELL).finditer(text) if CELL_END.search(text) else ():
+    for head in expression(HEAD_CELL).finditer(text):
         start = text.rfind(b"\n", 0, head.start()) + 1
-        end = text.find(b"\n", head.start())
-        line = text[start:end]
-        cells = CELL_END.split(line)
-        if start < done or end < 0 or not all(map(HEADER_CELL.fullmatch, cells)):
+        line = LINE.match(text, start)
+        if start < done or not line:
             continue
-        done, names = end, [cell.strip(b' "*`').decode() for cell in cells]
-        for row in itertools.islice(re.compile(rb"[^\n]+").finditer(text, end), MOST_ROWS):
-            cells = CELL_END.split(row[0])
-            if len(cells) != len(names):
+        ends = next((end for end in CELL_ENDS if end.search(line[0])), None)
+        cells = ends.split(line[0]) if ends else []
+        before = text[text.rfind(b"\n", 0, max(start - 1, 0)) + 1 : start]
+        is_first = not ends or len(ends.split(before)) != len(cells)
+        if not (ends and is_first and all(map(HEADER_CELL.fullmatch, cells))):
+            continue
+        done, names = line.end(), [cell.strip(b" '\"*`").decode() for cell in cells]
+        for row in itertools.islice(LINE.finditer(text, done), MOST_ROWS):
+            starts = [0, *(match.end() for match in ends.finditer(row[0]))]
+            if len(starts) != len(names):
                 if row[0].strip(b"-+| "):  # no rule between head and rows
                     break
                 continue
             done = row.end()  # no row is the head of another table
-            yield from cells_of(row.start(), row[0], names)
-
-
-def cells_of(at: int, row: bytes, names: list[str]) -> Iterator[Span]:
-    """The secrets in a row of a table with these names of columns."""
-    starts = [0, *(match.end() for match in CELL_END.finditer(row))]
-    for name, start, cell in zip(names, starts, CELL_END.split(row), strict=True):
-        value = cell.strip(b" \t\"`'")
-        shown = value.decode("utf-8", "replace")
-        if value and ends_of(name) and not is_plain(name, shown, HUMAN):
-            begin = at + start + cell.index(value)
-            yield begin, begin + len(value), "assignment"
+            for name, at, cell in zip(names, starts, ends.split(row[0]), strict=True):
+                value = cell.strip(b" \t\"`'")
+                shown = value.decode("utf-8", "replace")
+                if value and ends_of(name) and not is_plain(name, shown, HUMAN):
+                    begin = row.start() + at + cell.index(value)
+                    yield begin, begin + len(value), "assignment"
 
 
 class Scanner:
@@ -10898,9 +10924,14 @@ class EventRedactor:
         self.repeated: dict[str, int] = {}
 
     def redact_event(
-        self, event: Event, cwd: str | None, edits: Sequence[Replacement] | None
+        self,
+        event: Event,
+        cwd: str | None,
+        edits: Sequence[Replacement] | None,
+        held: Collection[str] = (),
     ) -> bytes:
-        """The redacted line of an event; ``edits`` change its words, None: as any other string."""
+        """The redacted line of an event; ``edits`` change its words, None: as any other string.
+        ``held``: what it holds of files that are one secret each, which another line names."""
         raw = event.raw.strip()
         words = "" if edits is None else words_of(event)
         strings = [*find_strings(raw)]
@@ -10917,6 +10948,7 @@ class EventRedactor:
             begin = end
         rest = [string for string in strings if string.start not in decided]
         assigned = secret_members(rest) | secret_files(rest) if self.scanner else set[int]()
+        assigned |= {string.start for string in rest if held and only_word(string.text) in held}
         suspects = self.suspects([to_utf8(string.text) for string in rest])
         doubtful = {*assigned, *(rest[number].start for number in suspects)}
         names: dict[tuple[int, str], int] = {}  # equal markers of names in one object
@@ -11159,8 +11191,22 @@ def secret_files(strings: list[StringLiteral]) -> set[int]:
     ):
         return set()
     held = [string for string in texts if string.path[-1] in WHAT_IT_HOLDS]
-    words = [(string.start, ONE_WORD_FILE.fullmatch(string.text[: 8 * NEAR])) for string in held]
-    return {at for at, word in words if word and not is_plain("token", word[1], HUMAN)}
+    words = [(string.start, only_word(string.text)) for string in held]
+    return {at for at, word in words if word and not is_plain("token", word, HUMAN)}
+
+
+def words_of_secret_files(line: bytes) -> list[str]:
+    if not expression(SECRET_FILE_HINT).search(line):  # nearly always
+        return []
+    strings = [*find_strings(line)]
+    starts = secret_files(strings)
+    return [only_word(string.text) for string in strings if string.start in starts]
+
+
+def only_word(text: str) -> str:
+    """The word that is all of a text, maybe with the number of its line; "" for any other."""
+    word = ONE_WORD_FILE.fullmatch(text[: 8 * NEAR])
+    return word[1] if word else ""
 
 
 @functools.lru_cache(maxsize=256)
@@ -11581,7 +11627,8 @@ class Redactor:
         for line, group in itertools.groupby(events, operator.attrgetter("original")):
             parts = list(group)
             if line and any(self.with_copies(part).edits is not None for part in parts):
-                line.raw = self.redacted(join_words(line, parts), cwd, self.redaction)
+                held = {word for part in parts for word in words_of_secret_files(part.raw)}
+                line.raw = self.redacted(join_words(line, parts), cwd, self.redaction, held)
             done += [self.rewritten(event, cwd) for event in parts]
         return done
 
@@ -11601,9 +11648,15 @@ class Redactor:
         raw = self.redacted(event, cwd, self.uncounted if event.original else self.redaction)
         return event if raw == event.raw.strip() else reparse(event, raw, self.reread)
 
-    def redacted(self, event: Any, cwd: str | None, redaction: EventRedactor) -> bytes:
+    def redacted(
+        self,
+        event: Any,
+        cwd: str | None,
+        redaction: EventRedactor,
+        held: Collection[str] = (),
+    ) -> bytes:
         edits = (event.edits or ()) if event.type in self.spoken else None
-        return redaction.redact_event(event, cwd, edits)
+        return redaction.redact_event(event, cwd, edits, held)
 
     def decidable(self, text: str, parts: list[Part]) -> int:
         """The length of the text that can be decided while its last line is incomplete."""

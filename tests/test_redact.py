@@ -434,6 +434,8 @@ def test_redacting_then_rendering(path: str) -> None:
 @pytest.mark.parametrize(("given", "hidden"), [
     ({"command": "cat token.txt"}, True), ({"command": "cd x && cat /run/secrets/db"}, True),
     ({"path": "/home/ann/.vault-token"}, True), ({"path": "config/master.key"}, True),
+    ({"command": "ssh h 'cat /etc/db_password'"}, True),
+    ({"command": "cat token.txt | tr -d x"}, True),
     ({"command": "cat token.py"}, False), ({"command": "wc -c token.txt"}, False),
     ({"path": "src/tokens/read.py"}, False),
 ])  # fmt: skip
@@ -444,6 +446,21 @@ def test_a_file_that_is_one_secret(given: dict[str, str], hidden: bool) -> None:
         left = redact(data, *SAME, "-r", "secrets").stdout
         assert (b"[REDACTED:assignment]" in left) == hides
         assert (value.strip().encode() in left) != hides
+
+
+@pytest.mark.parametrize("to", ["stream-json", "cursor", "text", "json"])
+@pytest.mark.parametrize("result", ["{}\n", "     1→{}", [{"type": "text", "text": "{}"}]])
+def test_a_file_that_is_one_secret_in_the_lines_of_its_agent(to: str, result: Any) -> None:
+    """What was read, and what it held, stand in two lines."""
+    lines = (
+        {"type": "assistant", "message": {"content": [{"type": "tool_use", "id": "t1", "name": "Read",
+         "input": {"file_path": "/run/secrets/db"}}]}},
+        {"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": "t1",
+         "content": result}]}},
+    )  # fmt: skip
+    data = "".join(json.dumps(line | {"session_id": "s"}) + "\n" for line in lines)
+    shown = redact(data.replace("{}", "Xk29vTq8sLp0Z").encode(), "-t", to, "-d", "-r", "secrets")
+    assert b"Xk29vTq8s" not in shown.stdout
 
 
 # ---------------------------------------------------------------- paths

@@ -493,6 +493,9 @@ def test_assigned_values_are_found_whole(text: str, hidden: str) -> None:
             "'pwd' => PasswordValidator::class,", "{'pbs-password': k8s_pbs_password,",
             '<param name="password">The encryption password..</param>',
             'password: "Must contain 8 characters"', "--color-token: #1a2b3c4d;",
+            "the name, the password\nand another, here it is", "apt,passwd,4.13\napt,ca1-x2,5.1\n",
+            "login: bob / alice", 'a problem that was identified by "jamesh1x"', "tpmkey:uuid=<32 hex>",
+            '"MasterUserPassword": [\n "MasterUsername"', '"output_token": "Jobs[-1].JobId"',
         )
     ],
 )  # fmt: skip
@@ -524,6 +527,13 @@ TOGETHER = [
     "API_TOKEN=\\\n«<24 alnum>»", "<dt>Password</dt><dd>«<16 alnum>»</dd>",
     "│ api_key │ «<24 alnum>» │", "DB_PASSWORD    «<16 alnum>»\n", "Password for admin: «<12 alnum>1»",
     "ParameterKey=DbPassword,ParameterValue=«<12 alnum>!»",
+    "id,user,password\n1,bob,«<12 alnum>1»\n2,ann,\n", "user\tapi_key\tage\nbob\t«<24 alnum>»\t3\n",
+    '"user";"password"\n"bob";"«<12 alnum>1»"\n', "login: bob / «<12 alnum>1»",
+    "username / password: ann / «<12 alnum>1»", "requests.get(u, cookies={'sid': '«<24 alnum>»'})",
+    'jar.cookies.set("sessionid", "«<24 alnum>»")', "password=«<8 alnum>1&3»\nx: y",
+    '{"db": {"sensitive": true, "type": "string", "value": "«<12 alnum>1»"}}',
+    '{"value": "«<12 alnum>1»", "type": "string", "sensitive": true}',
+    '"type": "random_password", "instances": [{"attributes": {"result": "«<12 alnum>1»"}}]',
 ]  # fmt: skip
 
 
