@@ -9593,7 +9593,9 @@ table           value     mixed   [ \t\"'`]*(?:\||\xe2\x94[\x82\x83]|\\+u250[23]
 BETWEEN = [regex(form.between.encode()) for form in FORMS]
 
 ALONE_WORD = regex(rb"[\w+/.~!@#$%^&*-]{8,}={0,2}(?=[\"'`,;\\]{0,3}[ \t]*(?:$|\r?\n|\\+[rn]))")
-LINE_END = regex(rb"[\"'`,;]?[ \t]*(?:(?:#|//|--)[^\n]*)?(?:$|\r?\n|\\+[rn]|[\"'`\\])")
+LINE_END = regex(
+    rb"[\"'`,;]?[ \t]*(?:(?:#|//|--)[^\n]*)?(?:$|\r?\n|\\+[rn]|(?!'[a-z]{1,2}[ ])[\"'`\\])"
+)
 AFTER_QUOTE = regex(rb"[ \t]*(?:[,)\]};%+:?]|\|\||\.[A-Za-z$]|$)", re.MULTILINE)
 # An ampersand parts pairs, commands and entities; else it belongs to a value.
 UNQUOTED = regex(
@@ -9946,14 +9948,14 @@ NO_SECRET = regex(
     r"|html?|jpe?g|png|gif|svg|sh|py|js|ts|go|rb|java)(?:#[\w.-]+)?|[\w.@-]+:[~/]\S*[$#]"
     r"|[a-z]{2,}(?:[A-Z][a-z]{2,})+|(?:[A-Z][a-z]{2,}){2}|[a-z_]{2,}(?:\.[A-Za-z_]{2,})+"
     r"|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*\[-?\w*\](?:\.[A-Za-z_]\w*)*|(?:uuid|file|id|object)=.*"
-    r"|.*(?:\.\.\.|…|\*{3}|[xX•]{5}).*"
+    r"|.*(?:\.\.\.|…|\*{3}|[xX•]{5}|(?i:abcdefghijkl)).*"
     r"|(?i:true|false|null|none|nil|undef(?:ined)?|yes|no|str|string|text|bool|int|integer|number|value"
     r"|boolean|float|bytes|void)\??|;?[a-z]+="
     r"|(?:workspace|npm|link|catalog|arn|urn|env|file|vault|ssm):.*"
     r"|(?:required|optional|nullable|sometimes|confirmed|hashed)(?:[|_:].*)?"
     r"|(?:sha[0-9]{1,3}|md5)[=:-].*|(?:LS0tLS1CRUdJTiB(?:D|QVUJ)|iVBORw0KGgo|/9j/4|R0lGOD).*"
     r"|(?i:_*(?:replace|change|insert|put|enter)[_ -].*|replaceme|your.*|base64[ _-]?encoded.*"
-    r"|redacted.*)|\?[A-Za-z]\w*|[A-Z]\w+::[A-Za-z_]+|\{\\*[\"'].*|[a-z0-9_-]+(?:/[a-z0-9_-]+){2,}"
+    r"|redacted.*)|\?[A-Za-z]\w*|[A-Z]\w+::[A-Za-z_]+|\{\\*[\"'].*|[a-z0-9_.-]+(?:/[a-z0-9_.-]+){2,}"
     r"|age1[0-9a-z]{50,}|__[A-Z_]+__|#[0-9a-fA-F]{3,8}"
     r"|(?:\w+[_-])?(?:pk|pub|public|publishable)[_-](?:live_|test_)?[\w-]{16,}"
     r"|(?=.*[a-z]-[a-z]|.*\.\*).*\[.*|.*\\[wdsb][*+].*|(?:\S+ ){4,}.*",

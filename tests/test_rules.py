@@ -496,6 +496,7 @@ def test_assigned_values_are_found_whole(text: str, hidden: str) -> None:
             "the name, the password\nand another, here it is", "apt,passwd,4.13\napt,ca1-x2,5.1\n",
             "login: bob / alice", 'a problem that was identified by "jamesh1x"', "tpmkey:uuid=<32 hex>",
             '"MasterUserPassword": [\n "MasterUsername"', '"output_token": "Jobs[-1].JobId"',
+            "challenge_password: don't accept null", "private key\n    fuzz/a_key.in/<40 hex>\n",
         )
     ],
 )  # fmt: skip
