@@ -9113,7 +9113,7 @@ url-password  [A-Za-z][A-Za-z0-9+.-]* ://[^\s/:@"'<>`\\]*: ([^\s/"'<>`\\]+)@[\w\
 url-password  jdbc:oracle: (?:thin|oci):[\w.$#-]+/["'\\]*([^\s"'<>/@\\]+)@
 url-user  https? ://([^\s/:@"'<>`\\]{15}[^\s/:@"'<>`\\]+)@ [\w.\[]
 cookie  (?i:cookie) ["'\\]*\h*[:=]?\h*["'\\]*<pairs>=([^\s;"'\\,]{12,})  ^curl [^|;&\n]*\h-b\h*["'\\]+<pairs>=([^\s;"'\\,]{12,})
-cookie  (?i:cookies) ["'\\]*\]?\h*[:=]\h*[\[{(][^{}\n]*?["'\\]+<who>["'\\]+\h*[:,]\h*["'\\]+([^\s;"'\\,)\]}]{12,})  (?i:cookies?)[.\w]{0,12} \h*\(\h*["'\\]+<who>["'\\]+\h*,\h*["'\\]+([^\s;"'\\,)\]}]{12,})
+cookie  (?i:cookies) ["'\\]*\]?\h*[:=]\h*[\[{\(][^{}\n]*?["'\\]+<who>["'\\]+\h*[:,]\h*["'\\]+([^\s;"'\\,)\]}]{12,})  (?i:cookies?)[.\w]{0,12} \h*\(\h*["'\\]+<who>["'\\]+\h*,\h*["'\\]+([^\s;"'\\,)\]}]{12,})
 cookie  (?:TRUE|FALSE) \h+/\S*\h+(?:TRUE|FALSE)\h+[0-9]+\h+<pairs>\h+([^\s"'\\]{8,})
 bearer-token  ^(?i:bearer) \h+([A-Za-z0-9._~+/=-]{16,})
 authorization  (?i:authorization) ["'\\]*\h*[:=]\h*["'\\]*(?i:(?:bearer|basic|token|digest|apikey|negotiate)\h+)([^\s"'\\,]+)
@@ -9130,7 +9130,7 @@ command-password  ^htpasswd \h+-\w*b\w*\h+\S+\h+\S+\h+["'\\]*([^\s"'\\$]{4,})
 command-password  ^sqlplus (?:\h+-\w+)*\h+["']?[\w$#]+/([^\s"'\\/@$&]{4,})
 command-password  ::add-mask:: ([^\s"'\\$]{4,})
 command-password  [\w.*-]+ :5432: [\w*-]+:[\w*-]+:([^\s:"'\\]{4,})
-assignment  ^(?i:log-?in|sign-?in|cred(?:ential)?s|(?:user(?:name)?|e-?mail|login)\h*[/|&+]\h*pass[a-z]*) ["'*`\\]*\h*[:=]\h*["'`\\]*[\w.@+-]+\h+[/|]\h+["'`\\]*([^\s"'`\\,;/<>(){}]{6,})  ^(?i:log-?in|sign-?in) \h*[:=]\h*[\w.@+-]+:([^\s"'`\\,;/<>(){}]{6,})
+assignment  ^(?i:log-?in|sign-?in|cred(?:ential)?s|(?:user(?:name)?|e-?mail|login)\h*[/|&+]\h*pass[a-z]*) ["'*`\\]*\h*[:=]\h*["'`\\]*[\w.@+-]+\h+[/|]\h+["'`\\]*([^\s"'`\\,;/<>\(){}]{6,})
 command-password  ^(?i:identified\h+by) \h+\\*'([^\s"'\\]{6,})  ^IDENTIFIED\h+BY \h+\\*"([^\s"'\\]{6,})
 token  ^<words>(?:[a-z][a-z0-9]*)? (?:[a-z0-9]_|[a-z]{2}-)[0-9a-f]*[g-zA-Z][a-z]*[A-Z0-9] [A-Za-z0-9]{26,}[\w=-]*
 token  ^<words>[A-Z]* [A-Z]{2}[_-][0-9a-f]*[g-zA-Z][a-z]*[A-Z0-9] [A-Za-z0-9]{26,}[\w=-]*
