@@ -11436,7 +11436,7 @@ class Redactor:
         self.reread = reread
         self.replaces_words = "messages" in redaction.classes  # words are replaced by markers
         wordy = redaction.classes & {"messages", "paths"}
-        self.spoken = SPOKEN_TYPES if wordy or self.scanner else frozenset[str]()
+        self.word_types = SPOKEN_TYPES if wordy or self.scanner else frozenset[str]()
         self.runs: dict[Run | None, RunWords] = {}
         self.waiting: dict[Run | None, RunWords] = {}  # those that wait, longest silent first
         self.size = 0  # bytes of waiting events
@@ -11487,7 +11487,7 @@ class Redactor:
                 and event.subtype != "completed"
             ):  # nearly always: it saves a call
                 passage.events.append(event)
-            elif event.type in self.spoken:
+            elif event.type in self.word_types:
                 self.hear(state, event)
             else:
                 self.pause(state, event)
@@ -11657,7 +11657,7 @@ class Redactor:
         redaction: EventRedactor,
         held: Collection[str] = (),
     ) -> bytes:
-        edits = (event.edits or ()) if event.type in self.spoken else None
+        edits = (event.edits or ()) if event.type in self.word_types else None
         return redaction.redact_event(event, cwd, edits, held)
 
     def decidable(self, text: str, parts: list[Part]) -> int:
