@@ -10263,7 +10263,7 @@ def kubernetes_secrets(text: bytes) -> Iterator[Span]:
 
 # Columns with the name of a secret at their head.
 CELL_ENDS = [regex(end) for end in (rb"\||\xe2\x94[\x82\x83]", rb"\t", rb",", rb";")]
-HEADER_CELL = regex(rb"[ ]*[\"'*`#]*(?:[^\W\d][\w.-]*(?:[ ][\w.-]+){0,3})?[\"'*` ]*")
+HEADER_CELL = regex(rb"(?:[^\W\d][\w.-]*(?:[ ][\w.-]+){0,3})?")
 LINE = regex(rb"[^\r\n]+")
 MOST_ROWS = 200
 
@@ -10276,13 +10276,14 @@ def columns(text: bytes) -> Iterator[Span]:
         line = LINE.match(text, start)
         if start < done or not line:
             continue
+        done = line.end()
         ends = next((end for end in CELL_ENDS if end.search(line[0])), None)
-        cells = ends.split(line[0]) if ends else []
+        cells = [cell.strip(b" '\"*`#") for cell in ends.split(line[0])] if ends else []
         before = text[text.rfind(b"\n", 0, max(start - 1, 0)) + 1 : start]
         is_first = not ends or len(ends.split(before)) != len(cells)
         if not (ends and is_first and all(map(HEADER_CELL.fullmatch, cells))):
             continue
-        done, names = line.end(), [cell.strip(b" '\"*`").decode() for cell in cells]
+        names = [cell.decode() for cell in cells]
         for row in itertools.islice(LINE.finditer(text, done), MOST_ROWS):
             starts = [0, *(match.end() for match in ends.finditer(row[0]))]
             if len(starts) != len(names):

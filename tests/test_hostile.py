@@ -81,7 +81,7 @@ TABLES: Mapping[str, Iterable[Any]] = {
     "flag": agentfmt.SCRIPT_FLAGS.values(),
     "source": [agentfmt.UNDECIDED.pattern, agentfmt.DOCUMENTS.pattern],
 } | dict.fromkeys(
-    "pattern mistake fnmatch numbered escaped named whole fence reason some".split(), ()
+    "pattern mistake fnmatch numbered escaped named whole fence reason some end".split(), ()
 )
 # What these look at is cut to so many characters.
 SEEN = {
