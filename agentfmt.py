@@ -158,7 +158,7 @@ EXIT_HELP = """Exit status:
 
 BLOCK = 64 * 1024  # bytes per read: the capacity of a pipe, and small enough for the cache
 DRAIN = 4 * 1024 * 1024  # bytes still read after a signal: while a busy writer refills the pipe
-LAST_SECONDS = 20  # of computing after a signal: DRAIN takes one, of very short lines eight
+LAST_SECONDS = 20  # of computing after a signal: DRAIN takes 1 s, or 8 s if its lines are short
 STUCK_SECONDS = 0.6  # for a write after a signal: a supervisor waits little before it kills
 GRACE = 10  # seconds that the command of --run may stay after its result
 SILENCE_MS = 1000  # without input, after which the stages look at the clock
@@ -170,12 +170,12 @@ CONCEALED = 8192  # characters searched for secrets before an excerpt is cut fro
 EXCERPT = 200  # characters of a rejected line in a message
 HEAD = 1024  # bytes of a FILE that show what it is if it holds no event
 REJECTS_SHOWN = 10  # rejected lines shown per run of a FILE; the others are only counted
-KEPT_PROSE = 100  # of these others, one of which may tell why a run failed; a private key has fewer
+KEPT_PROSE = 100  # others kept: one may be the reason of a failure; no private key is longer
 SESSION_PREFIX = 8  # characters of a session ID that messages show
 NAMES_SHOWN = 5  # names that a message lists: open calls, types
 LINES_OF_AN_AGENT = 3  # of unknown types, beside the end of a run: fewer may be a wrapper's
 LINES_TO_HINT = 10  # lines without a run, after which a message says what they look like
-MAX_WAITING = 1000  # messages that wait for the end of a table on a terminal
+MAX_HELD_MESSAGES = 1000  # messages that wait for the end of a table on a terminal
 TELLTALE = 12  # bytes of a known value whose occurrence triggers the full search
 SHORTEST = 8  # characters: shorter values of variables or --secrets-file aren't hidden
 DEFAULT_WIDTH = 200  # columns of an action line without a terminal
@@ -201,9 +201,9 @@ PROMPT_LINES, DIFF_LINES, OUTPUT_LINES = 10, 100, 10  # lines of each in a repor
 PAGE_LINES, PAGE_TAIL = 200, 100  # the first and the last lines of a text on a page
 MAX_LINKS = 20  # of a run to changed files, and to failures
 MAX_BARS, MAX_LANES = 500, 6  # calls on a run's timeline, and how many stand below each other
-SLOWEST, SLOW_MS = 3, 1000  # calls that it names, and milliseconds that are worth it
+SLOWEST, SLOW_MS = 3, 1000  # slow calls that the timeline names; a call is slow from these ms
 TITLE = 100  # columns of the title of a run or call
-REPORT_COLUMNS = 500  # of these lines
+REPORT_COLUMNS = 500  # of a line of output in a report
 ITEM_COLUMNS = 240  # of an action in a report
 MAX_NAMES = 20  # tools, or unknown types, that a summary tells apart
 KEPT_LEVELS = 200  # of a value that is nested too deeply to be decoded as a whole
@@ -2299,7 +2299,7 @@ class FileNotes:
         self.has_lines_of_run = False  # more than one: it was not the end alone
         self.has_run = self.is_saved = self.ended = False
         self.limit = ""  # that ended the reading of it
-        self.second_stream = ""  # the place of a run whose events are in another wrapping
+        self.second_stream_at = ""  # the place of a run whose events are in another wrapping
         self.story_name = ""  # the last of the stories that was told
         self.story = ""  # what it said
         self.outside: dict[
@@ -2353,7 +2353,7 @@ class Reporter:
         # Values of variables and files that are too weak to search for.
         self.unused = redaction.scanner.unused if redaction.scanner else 0
         self.damaged = self.failed = self.has_error = False
-        self.came_to = ""  # where a signal stopped the reading, and what was open there
+        self.stopped_at = ""  # where a signal stopped the reading, and what was open there
         self.held: list[bytes] | None = None  # lines that wait for the end of a table
 
     def status(self) -> int:
@@ -2369,7 +2369,7 @@ class Reporter:
         self.write(encode_line(f"agentfmt: {self.redaction.without_learnt(text)}"))
 
     def write(self, line: bytes) -> None:
-        if self.held is not None and len(self.held) < MAX_WAITING:
+        if self.held is not None and len(self.held) < MAX_HELD_MESSAGES:
             self.held.append(line)
             return
         self.out.write_lines()
@@ -2499,9 +2499,9 @@ def stories(reporter: Reporter, file: FileNotes) -> Iterator[tuple[str, str]]:
     source, name = file.source, file.source.name
     if file.limit:
         yield "limit", f"{name}: {file.limit}"
-    if file.second_stream:
+    if file.second_stream_at:
         what = "another stream, in another wrapping than the one before: convert each by itself"
-        yield "wrapping", f"{file.second_stream}: {what}"
+        yield "wrapping", f"{file.second_stream_at}: {what}"
     known = (what for what, pattern in OTHER_FILES.items() if pattern.match(source.head))
     if not file.has_run and (what := next(known, source.looks_like)):
         yield "form", f"{name}: this is {what}"
@@ -3566,7 +3566,7 @@ class Counted:
         self.first: Any = None
         self.last: Any = None
 
-    def pass_time(self, stamp: Any) -> None:
+    def note_time(self, stamp: Any) -> None:
         self.last = stamp
         self.first = stamp if self.first is None else self.first
 
@@ -3650,9 +3650,9 @@ CURSOR_TYPES = SHARED_TYPES | word_set(
     "system thinking tool_call interaction_query connection retry turn_ended"
 )
 CURSOR_ALONE = CURSOR_TYPES - SHARED_TYPES - {"system"}
-AGENT_TYPES: Sequence[str | None] = ("assistant", "thinking", "tool_call")  # what only it does
+ACT_TYPES: Sequence[str | None] = ("assistant", "thinking", "tool_call")  # of the agent itself
 STRUCTURED = {"structured_output", "structured_result"}  # of results: the answer by a schema
-KINDS = dict.fromkeys(("user", *AGENT_TYPES), ACT) | {"result": END}
+KINDS = dict.fromkeys(("user", *ACT_TYPES), ACT) | {"result": END}
 ANOTHER = object()  # stands for the ID of a message that differs from all others
 CERTAIN_DELTA = object()  # a ``timestamp_ms``: the event is a delta, not a replay
 
@@ -3764,7 +3764,7 @@ class Translator:
     def goes_on(self, named: object) -> bool:
         """May lines with nothing but deltas pass untranslated, in the session that they name?"""
         sure = named is not None or self.delta_types <= self.own_types
-        return sure and self.latest in AGENT_TYPES
+        return sure and self.latest in ACT_TYPES
 
     def close(self) -> list[Event]:
         """The events that are due at the end."""
@@ -3817,12 +3817,12 @@ class Translator:
         if not strange:
             self.read(self.as_own(event))
         if self.stamp is not None and (self.events or not self.saved):
-            self.counted.pass_time(self.stamp)
+            self.counted.note_time(self.stamp)
         if self.events:
             if not self.names_agent:
-                self.show_agent(self.events[0])
+                self.mark_agent(self.events[0])
             return self.events
-        if event.kind is ACT and event.type not in AGENT_TYPES:
+        if event.kind is ACT and event.type not in ACT_TYPES:
             event.kind = EARLY if early and not self.saved else self.aside
         self.has_aside |= event.kind == ASIDE
         event.original = self.original
@@ -3839,7 +3839,7 @@ class Translator:
         self.stamp = getattr(line, "timestamp", None) if self.own_type else line["timestamp"]
         return line
 
-    def show_agent(self, event: Event) -> None:
+    def mark_agent(self, event: Event) -> None:
         """Let a conversion show whose lines it was made of, even if their init did not."""
         self.names_agent = True
         if self.maker.converts and not self.begun and event.raw:
@@ -3930,7 +3930,7 @@ class Translator:
         yield
         self.latest, self.latest_main, self.silent_reason = state
         for part in self.events:
-            part.kind = event.kind if event.type in AGENT_TYPES else self.aside
+            part.kind = event.kind if event.type in ACT_TYPES else self.aside
 
     def think(self, text: Any, *, delta: bool = False) -> None:
         self.say(text, "thinking", delta=delta)
@@ -5610,7 +5610,7 @@ class OpenCode(Translator):
         told = self.reason in (*self.cuts, *self.voids)
         if rejected and self.reason == "tool-calls" and self.latest != "assistant":
             self.stop_at(first_names(map(str, rejected)))
-        elif line.reason == "idle" and self.latest in AGENT_TYPES and not told:
+        elif line.reason == "idle" and self.latest in ACT_TYPES and not told:
             self.reason = "stop"
         self.finish()
 
@@ -5655,7 +5655,7 @@ class OpenCode(Translator):
             self.stop_at(self.refused, "unfinished")
         elif self.reason not in (None, "tool-calls"):
             self.end()
-        elif self.reason is None and self.latest in AGENT_TYPES:
+        elif self.reason is None and self.latest in ACT_TYPES:
             what = "its last step never finished; OpenCode sometimes loses its last event"
             self.report_error(what)
 
@@ -7134,7 +7134,7 @@ class Runs:
             self.file.source.has_run_begun = True
         run.number, run.started_ms = self.file.runs, line_time(self.line)
         # An init behind what an agent does is another run's.
-        run.state = BEGUN if event.type in AGENT_TYPES else OPEN
+        run.state = BEGUN if event.type in ACT_TYPES else OPEN
         run.unmet = [*self.fail_unless]
         self.check_selectors(event, run.matches)
         if run.session:
@@ -7149,7 +7149,7 @@ class Runs:
     def count_event(self, session: Session, event: Event) -> None:
         run = cast("Run", session.run)
         run.events += self.lines
-        run.state = BEGUN if event.type in AGENT_TYPES else run.state
+        run.state = BEGUN if event.type in ACT_TYPES else run.state
         self.check_selectors(event, run.matches)
 
     def check_selectors(self, event: Event, matches: Matches) -> None:
@@ -7280,7 +7280,7 @@ class Runs:
         reporter.report_unshown(file)
         matches, self.matches = describe_matches(self.matches), {}
         file.ended, file.limit = True, self.limits.reached
-        unknown = bool(file.unexplained() or file.is_only_head() or file.second_stream)
+        unknown = bool(file.unexplained() or file.is_only_head() or file.second_stream_at)
         if matches and not self.by_run:
             reporter.failure(f"{matches} after the end of a run")
         if (unknown or not (file.has_run or reporter.has_error)) and not self.by_run:
@@ -7370,9 +7370,9 @@ def failure_of(event: Event) -> tuple[str, str] | None:
 #   3. it shows an agent, who becomes the FILE's reader  the one that it names; else that agent's
 #                                                        last one here; else a new one
 #   4. it names one that shows no agent so far           that one's, and it is read as Cursor's
-#   5. nobody's                                          the FILE's last one may read it, or has it
-#                                                        as an aside while its run is open; else
-#                                                        the one's that nobody names
+#   5. nobody's                                          the FILE's last one may read it, or keeps
+#                                                        it as an aside while its run is open; else
+#                                                        it goes to the unnamed session
 #
 # Behind the end of the FILE's last one, and before any, an error of nobody's is its next run's.
 # With --from there is one reader: all lines show its agent; one that shows another's is read as the
@@ -7411,7 +7411,7 @@ class Sessions:
     def follow(self, lines: Iterable[tuple[bytes, Any]]) -> Iterator[Event]:
         """The events of lines, or what they are translated into, with their runs."""
         source, runs, unread = self.here.file.source, self.runs, self.maker.unread
-        acts = [kind for kind in AGENT_TYPES if kind not in unread]
+        acts = [kind for kind in ACT_TYPES if kind not in unread]
         types, name, run = self.going_on
         for line, event in lines:
             source.at += 1
@@ -7452,7 +7452,7 @@ class Sessions:
         if not session.agent or not (name or session is self.here.current):
             return NOT_GOING_ON  # what follows may show its agent, or belong to another one
         if translator is None:
-            return AGENT_TYPES, name, run
+            return ACT_TYPES, name, run
         return translator.skipped_types if translator.goes_on(name) else (), name, run
 
     def is_rejected(self, line: bytes, event: Any) -> bool:
@@ -7461,8 +7461,8 @@ class Sessions:
         reason = None
         if type(event) is Rejected:
             reason = event.reason
-            if event.elsewhere and not file.second_stream and self.begins_another(line):
-                file.second_stream = file.source.where()
+            if event.elsewhere and not file.second_stream_at and self.begins_another(line):
+                file.second_stream_at = file.source.where()
         else:
             event.raw = line
             if not (file.source.has_run_begun and wraps_event(event)):
@@ -7498,7 +7498,7 @@ class Sessions:
         if event.type in NAMED_ENDS and is_strangers_end(event, session):
             event.kind = OTHER
         if session.translator is None or event.kind is not ACT:
-            if not (goes_on and event.type in AGENT_TYPES):
+            if not (goes_on and event.type in ACT_TYPES):
                 session = self.as_cursors(event, session)
             return session, (event,)
         if self.maker.strict:
@@ -7536,7 +7536,7 @@ class Sessions:
         return session
 
     def says_nothing(self, event: Event) -> bool:
-        """With --from: is a line that shows no agent none of the given one's, by all it says?"""
+        """With --from: does a line that shows no agent make no move for the given one, either?"""
         reader = form_of(TRANSLATORS[self.given or ""], event)
         line = decode_as(event.raw, self.maker.event_type)
         line.raw = event.raw
@@ -7561,7 +7561,7 @@ class Sessions:
 
     def as_cursors(self, event: Event, session: Session) -> Session:
         """The session of an event in Cursor's vocabulary, or of nobody's. Without a name it is one
-        whose run is open. Only its last line may name a session whose others did not."""
+        whose run is open. Its last line may be the only one that names the session."""
         here = self.here
         if event.kind is ACT:
             event.kind = event_kind(event)
@@ -7611,7 +7611,7 @@ class Sessions:
             if before and before.translator:
                 session.translator.prompts += before.translator.prompts  # they came before its init
                 before.translator.prompts = []
-                if before.anonymous and not before.translator.latest:  # so did all its lines
+                if before.anonymous and not before.translator.latest:  # it held nothing else
                     self.table.pop(before.key or "", None)
         self.enter(session)
         return session
@@ -10164,7 +10164,7 @@ READINGS = [
         ),
     )
 ]  # fmt: skip
-# Codes and names before lines are seen at the first look.
+# The first three are found at the first look for secrets.
 ANY_SIGN = "|".join(reading.sign for reading in READINGS[3:])
 READING_SIGNS = [*dict.fromkeys(reading.sign for reading in READINGS)]
 
@@ -14780,9 +14780,9 @@ def follow_streams(
         yield sessions.end_input()
     except Interrupted:
         runs = [*sessions.open_runs()]
-        reporter.came_to = sessions.here.file.source.where()
+        reporter.stopped_at = sessions.here.file.source.where()
         if runs:
-            reporter.came_to += f", with {plural(len(runs), 'run')} open"
+            reporter.stopped_at += f", with {plural(len(runs), 'run')} open"
         yield sessions.interrupted()
         raise
 
@@ -15252,7 +15252,7 @@ def run(files: tuple[str, ...], **given: Any) -> int:
             most = "at least " if signals.cut else ""
             reporter.message(f"stdout: {most}{StuckError(signals.lost).strerror}")
         elif signals.caught == signal.SIGTERM and heard and tells_end:
-            reporter.message(f"ended by SIGTERM at {reporter.came_to}")
+            reporter.message(f"ended by SIGTERM at {reporter.stopped_at}")
         return 128 + signals.caught
     except OutputError as error:
         reporter.error(str(error))
