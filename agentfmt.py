@@ -3939,7 +3939,7 @@ class Translator:
 
     def call(self, identity: Any, name: Any, given: Any, *, once: bool = False) -> None:
         """Start a call; ``given``: its arguments, decoded or not. ``once``: if it has finished, the
-        line only repeats that. Arguments may change while a call is open: its end has the last."""
+        line only repeats that. A to-do list may change while its call is open: it starts again."""
         identity, name, parent = as_text(identity), as_text(name) or "?", self.parent
         if once and identity in self.finished:
             return
@@ -3952,7 +3952,7 @@ class Translator:
             tool = tool if server is None else "mcp"
         since = earlier.started if earlier else self.stamp
         called = ForeignCall(identity, self.session, parent, tool, name, given, since, server)
-        if earlier is None:
+        if earlier is None or (tool == "updateTodos" and earlier.arguments != given):
             self.said.spoken.clear()
             for each in called.by_file():
                 self.add("tool_call", "started", each, each.id, parent)
