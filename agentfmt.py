@@ -12695,7 +12695,7 @@ def format_counts(counts: dict[str, int], noun: str, nouns: str = "", *, named: 
 
 # What GitHub takes for the name of a user, an issue or a commit, and the addresses of these: a user
 # is notified, and a reference shows in the other thread. Names within code do neither.
-ISSUE = r"[^\s/]{1,100}/[^\s/]{1,100}/(?:issues|pulls?|commits?|discussions|compare)/"  # of a repository
+ISSUE = r"[^\s/]{1,100}/[^\s/]{1,100}/(?:issues|pulls?|commits?|discussions|compare)/"  # on GitHub
 MENTION = (
     rf"(?:https?://|www\.)[^\s/]{{1,255}}/{ISSUE}\S*[\w/]"
     r"|(?:(?<![A-Za-z0-9])\\?@[A-Za-z0-9]|(?:(?<![\w./-])[\w.-]{1,100}/[\w.-]{1,100})?\\?#\d"

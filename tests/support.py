@@ -481,11 +481,11 @@ ODD: tuple[Any, ...] = (
 
 
 def with_odd_members(value: Any, most: int | None = None) -> Iterator[Any]:
-    """The same value again and again, each time with one member or item of an odd shape: a fifth of
-    them, the next member another fifth. Members recur in many lines."""
+    """The same value again and again, each time with one member or item of an odd shape: a seventh
+    of them, the next member another seventh. Members recur in many lines."""
     for number, (holder, key) in enumerate([*places(value)][:most]):
         kept = holder[key]
-        for odd in ODD[number % 5 :: 5]:
+        for odd in ODD[number % 7 :: 7]:
             holder[key] = odd
             yield value
         holder[key] = kept
