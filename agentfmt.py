@@ -10011,8 +10011,8 @@ def is_plain(
     """Is this value no secret, given its name? ``least`` is the strength that its form needs,
     ``needed`` the one that its name needs, which a form that takes ANY value does not ask."""
     ends = ends_of(name)
-    if not ends:
-        return True
+    if not ends or (len(name) > 20 and name.isalnum() and odds(name) > 2 * REACHED[RANDOM]):
+        return True  # no name, or base64 that happens to end in one
     value = value[(scheme.end() if (scheme := SCHEME.match(value)) else 0) :][:NEAR]
     value = unescaped(value).strip("\"'`\\").replace("&nbsp;", " ")
     closed = "" if quoted or least == ANY else value[len(value.rstrip(")]};:,")) :]

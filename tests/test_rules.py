@@ -800,7 +800,10 @@ def test_passwords_near_that_word_are_hidden(text: str) -> None:
 
 def test_public_keys_are_left() -> None:
     for kind in ("PUBLIC KEY", "CERTIFICATE"):
-        text = f"-----BEGIN {kind}-----\nMIIB\n-----END {kind}-----"
+        lines = (
+            "lIapBtJUhlbl90TSrE9atvNziPTnNvT51cKEY\nWQPJIrSPnNVeKtelttQKbfi3QBFGmh95DmK/D5fs4C8f"
+        )
+        text = f"-----BEGIN {kind}-----\nMIIB\n{lines}\n-----END {kind}-----"
         assert hide(text) == text
 
 
