@@ -23,7 +23,7 @@ for code in (signal.SIGHUP, signal.SIGINT):  # ignored by nohup or a job in the 
 kept: dict[str, Any] = {} if os.access(os.curdir, os.W_OK) else {"database": None}
 # In CI the examples are always the same: what fails there has to fail again.
 hypothesis.settings.register_profile(
-    "quick", max_examples=40, deadline=None, derandomize="CI" in os.environ, **kept
+    "quick", max_examples=30, deadline=None, derandomize="CI" in os.environ, **kept
 )
 hypothesis.settings.register_profile("long", max_examples=1000, deadline=None, **kept)
 hypothesis.settings.load_profile(os.environ.get("AGENTFMT_HYPOTHESIS", "quick"))

@@ -220,7 +220,7 @@ def mixed_rows(ended: Ended) -> list[str]:
 
 
 @needs_streams
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     paths=some([path for path in PATHS if names_its_session(path)]),
     rng=st.randoms(use_true_random=False),
@@ -363,7 +363,7 @@ def with_odd_member(line: bytes, odd: bytes, which: int) -> bytes:
 
 
 @needs_streams
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_one_status_for_every_output(data: st.DataObject) -> None:
     """What an output does not read must not decide, and nothing odd breaks it or loses a run of

@@ -65,7 +65,7 @@ def test_a_rule_finds_what_its_expression_says_and_nothing_shorter(number: int) 
     assert missed <= rule.of_any_issuer
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(st.data())
 def test_whatever_a_rule_matches_is_looked_at(data: st.DataObject) -> None:
     """The first look asks for no more than the rule; odd texts, beside those above."""

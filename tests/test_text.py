@@ -671,7 +671,7 @@ def cuts(text: str) -> Iterator[list[str]]:
         yield [text[:at], text[at:]]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(st.sampled_from(HOSTILE), min_size=1, max_size=5).map("".join))
 def test_hostile_words_are_harmless_at_every_cut(text: str) -> None:
     texts = []
@@ -684,7 +684,7 @@ def test_hostile_words_are_harmless_at_every_cut(text: str) -> None:
     assert all(each == texts[0] for each in texts[::2]), "what is shown depends on the cut"
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(st.sampled_from(HOSTILE), min_size=1, max_size=5).map("".join), st.booleans())
 def test_hostile_text_is_harmless_everywhere(text: str, detail: bool) -> None:
     session = text
