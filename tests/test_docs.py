@@ -394,7 +394,7 @@ RECIPES = {
     "An agent that was killed": Recipe(lines(INIT, said("Hm.")), (False, ""), "-m final", (1, "")),
     "A warning between": Recipe(lines(INIT, "Warning: slow", said("Hi."), DONE), (True, "system\n"),
         "-m final", (0, "Hi.\n")),
-    "Partial output": Recipe(lines(INIT, piece("One "), piece("file."), said("One file."), DONE),
+    "Text comes twice": Recipe(lines(INIT, piece("One "), piece("file."), said("One file."), DONE),
         (False, "One file.One file."), "-m final", (0, "One file.\n")),
     "This finds Cursor's": Recipe(CODEX, (False, ""), "-d",
         (0, "Ran terminal command ls (exit 0)\n")),
