@@ -5027,10 +5027,8 @@ class Codex(Translator):
             self.use(item.id, item, name, given, done=done)
         elif what == "file_change":
             for number, change in enumerate(item.changes or ()):
-                name, identity = (
-                    CODEX_CHANGES.get(change.kind, "edit"),
-                    f"{as_text(item.id)}.{number}",
-                )
+                name = CODEX_CHANGES.get(change.kind, "edit")
+                identity = f"{as_text(item.id)}.{number}"
                 self.use(identity, item, name, {"path": change.path}, done=done)
         elif what in ("agent_message", "assistant_message") and done:
             aside = item.phase == "commentary"
@@ -6714,17 +6712,22 @@ def lacks_signs(event: Event, agent: str) -> bool:
     return not event.subtype and kind not in MESSAGE_TYPES and has_signs(kind, agent)
 
 
+@functools.cache
+def rows_of_signs() -> list[list[str]]:
+    return [row.split() for row in AGENT_SIGNS.strip().splitlines()]
+
+
 @functools.lru_cache(maxsize=CACHED_DECISIONS)
 def has_signs(kind: str, agent: str) -> bool:
-    rows = (row.split()[:2] for row in AGENT_SIGNS.strip().splitlines())
-    return any(name == agent and types != "*" and fits((kind,), types) for types, name in rows)
+    rows = (types for types, name, *_ in rows_of_signs() if name == agent)
+    return any(types != "*" and fits((kind,), types) for types in rows)
 
 
 @functools.lru_cache(maxsize=CACHED_DECISIONS)
 def signs_of(kind: str | None, subtype: str) -> list[tuple[str, frozenset[str], list[str]]]:
     """The rows of AGENT_SIGNS for a type of lines."""
     rows, names = [], (kind or "", f"{kind}/{subtype}")
-    for types, agent, *tests in map(str.split, AGENT_SIGNS.strip().splitlines()):
+    for types, agent, *tests in rows_of_signs():
         if types == "-" if kind is None else fits(names, types):
             plain = [test for test in tests if test[0].isalpha() and "|" not in test]
             needed = frozenset(re.split("[.=]", test)[0] for test in plain)
