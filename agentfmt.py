@@ -10275,9 +10275,11 @@ def columns(text: bytes) -> Iterator[Span]:
     """The values in the columns of tables whose heads are names of secrets."""
     done = 0
     for head in expression(HEAD_CELL).finditer(text):
-        start = text.rfind(b"\n", 0, head.start()) + 1
+        if head.start() < done:
+            continue
+        start = text.rfind(b"\n", done, head.start()) + 1 or done
         line = LINE.match(text, start)
-        if start < done or not line:
+        if not line:
             continue
         done = line.end()
         ends = next((end for end in CELL_ENDS if end.search(line[0])), None)
