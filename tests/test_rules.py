@@ -909,7 +909,7 @@ TRAPS = [
         "M" * 24 + ".", 'password: "a' + "-" * 200 + '!" ',
         'password="' + "0" * 200 + '!" ', "a.b=", "x.A", "1.1.", "a=,",
         "_a", "sha1=", "find(", "password,value", '"password","value":"', "export ",
-        "SG.aaaaaaaaaaaaaaaa",
+        "SG.aaaaaaaaaaaaaaaa", "password|",
     )
 ]  # fmt: skip
 
