@@ -106,12 +106,15 @@ def end(call_id: str, description: str) -> bytes:
 
 
 def test_a_page() -> None:
+    states = ("completed", "TODO_STATUS_IN_PROGRESS", "cancelled", "pending")
+    todos = [{"content": state[-4:], "status": state} for state in states]
     data = run_of(
         user(),
         assistant("I'll fix **it**."),
         completed(),
         shell("make test", 2, "no rule\n"),
         edit("@@ -1 +1 @@\n-x\n+y\n z"),
+        completed(key="updateTodosToolCall", args={"todos": todos}),
         assistant("Done."),
         duration_ms=1500,
         usage={"inputTokens": 12, "outputTokens": 3},
@@ -119,20 +122,22 @@ def test_a_page() -> None:
     text = page(data)
     found = read(text)
     assert found.text["prompt"] == ["do\n"]
-    assert found.text["words"] == ["I'll fix it.\n", "Done.\n"]
+    listed = "✓ eted\n▸ RESS\n– lled\n○ ding\n"
+    assert found.text["words"] == ["I'll fix it.\n", listed, "Done.\n"]
     assert "I'll fix <strong>it</strong>." in text
     assert found.text["act ok"] == [
         "✓Read a#",
         "✓Edited a.py+1 -1#@@ -1 +1 @@\n-x\n+y\n z\n",
+        f"✓Updated to-do list 1 of 4 done#{listed}",
     ]
     assert found.text["act bad"] == ["✗Ran make testexit 2#no ruleno rule"]
     assert "<ins>+y\n</ins>" in text
     assert "<del>-x\n</del>" in text
-    facts = "3\u00a0actions · 1\u00a0failed · 1\u00a0file\u00a0changed · 12\u00a0tokens\u00a0in"
+    facts = "4\u00a0actions · 1\u00a0failed · 1\u00a0file\u00a0changed · 12\u00a0tokens\u00a0in"
     facts += " · 3\u00a0out · Auto"
     assert found.text["end ok"] == [f"✓ Succeeded in 1.5 s {facts}cursor · /work"] * 2  # both ends
     assert found.text["links"] == ["changeda.py +1 −1", "failedRan make test"]
-    assert found.ids == ["all", "words", "acts", "bad", "1", "1.1", "1.2", "1.3"]
+    assert found.ids == ["all", "words", "acts", "bad", "1", "1.1", "1.2", "1.3", "1.4"]
 
 
 def test_nothing_runs_and_nothing_is_fetched() -> None:

@@ -688,6 +688,23 @@ def test_commands_of_a_line(line: str) -> None:
         assert convert(data, "--fail-on", "command=no such thing").status == 0
 
 
+STARTERS = """
+doas -u a / time -f a / nice -n 1 / ionice -c 2 / stdbuf -o L / exec -a b / strace -e a / runuser -u a
+parallel -j 2 / conda run -n a / kubectl exec -n a pod -- / direnv exec . / aws-vault exec a -- / chroot /a
+rustup run nightly / docker exec -it a / docker run --rm a / podman exec a / podman run a / taskset 1
+podman compose exec a / docker-compose run a / xvfb-run -a / cross-env A=b / yarn / bunx / uvx / setsid
+builtin / unbuffer / caffeinate -i / python3 -m / py -m / coverage run / uv tool run / bun run / bun x
+pipenv run / pdm run / hatch run / rye run / pipx run / pixi run / npm exec -- / yarn dlx / bundle exec
+mise x -- / rbenv exec / pyenv exec / opam exec -- / stack exec -- / tox exec -- / composer exec
+"""
+
+
+@pytest.mark.parametrize("starter", re.split(r" / |\n", STARTERS.strip()))
+def test_a_command_that_another_program_starts(starter: str) -> None:
+    *_, command = agentfmt.commands_in(f"{starter} curl x")
+    assert command.words == ["curl", "x"]
+
+
 # Each with the commands that have ended well if their line has.
 TELLING = {
     "pytest": "pytest", "cd x && pytest -q > log 2>&1 # why": "cd x, pytest -q", "a; b": "b",

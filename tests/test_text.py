@@ -480,9 +480,15 @@ def test_a_filtered_stream_has_its_words_in_the_result(messages: str) -> None:
     assert render(spelled(result(result="A\n\nB")), View(messages=messages)).out == ["A", "", "B"]
 
 
-def test_thinking_is_never_shown() -> None:
-    thought = {"type": "thinking", "subtype": "delta", "text": "hm", "session_id": "2f4c27dc-1"}
-    assert render(spelled(init(), thought, said("A"), result()), View(messages="all")).out == ["A"]
+@pytest.mark.parametrize(("flags", "shown"), [
+    ((), ["I'll do"]), (("--thinking",), ["I'll", "~ hm so", " do"]),
+])  # fmt: skip
+def test_thoughts_are_shown_if_asked_for(flags: tuple[str, ...], shown: list[str]) -> None:
+    """On lines of their own, also where words had not ended theirs."""
+    thoughts = [{"type": "thinking", "subtype": "delta", "text": text, "session_id": "2f4c27dc-1"}
+                for text in ("hm", " so")]  # fmt: skip
+    data = spelled(init(), delta("I'll"), *thoughts, delta(" do"), said("I'll do"), result())
+    assert convert(data, "-m", "all", *flags).lines == shown
 
 
 # ---------------------------------------------------------------- several runs
