@@ -4131,9 +4131,6 @@ class Saved(Translator):
         and no call is open."""
         if not self.in_turn:
             return
-        if self.calls:
-            names = first_names(call.tool for call in self.calls.values())
-            why = f"{why}; {plural(len(self.calls), 'call')} open ({names})"
         good = self.latest_main == "assistant" and not (self.calls or self.fatal_error or self.cut)
         took = self.took or elapsed(self.counted.first, self.counted.last)
         if good or self.fatal_error:
@@ -7123,11 +7120,20 @@ class Runs:
         return shown
 
     def describe(self, call: Event) -> str:
-        """An open call, for people: its tool, and what it is about."""
+        """An open call, for people: its tool, and what it is about, if no class may hide that."""
         tool, run = tool_named_in(call), cast("Run", call.run)
+        named = self.reporter.list_names([tool])
+        if self.reporter.redaction.strict:
+            return named
         target = running_action(OpenCall(tool, event=call), run.cwd).target
-        shown = excerpt(self.redacted(target, "command", run))
-        return f"{tool} {shown}".strip()
+        return f"{named} {excerpt(self.redacted(target, 'command', run))}".strip()
+
+    def open_calls(self, run: Run) -> list[str]:
+        """What a run that was ended had begun: one sentence, or none."""
+        if not run.calls:
+            return []
+        named = first_names(map(self.describe, run.calls.values()))
+        return [f"{plural(len(run.calls), 'call')} open ({named})"]
 
     def start(self, session: Session, event: Event) -> None:
         event.run = session.run = run = Run(event.session_id or None, self.where())
@@ -7193,6 +7199,8 @@ class Runs:
             self.end(session)
         else:
             stated = self.redacted(*failure or ("", ""), run)
+            if event.subtype == IN_THE_MIDDLE:
+                stated = "; ".join([stated, *self.open_calls(run)])
             if failure and failure[0]:
                 run.failure = stated_failure(event, failure[0])
             why = stated or gates or run.error or "its result does not say that it succeeded"
@@ -7269,10 +7277,7 @@ class Runs:
             known = plain_reason(known)
             self.close_unfinished(session, known, excerpt_reason(known), failure)
             return
-        why = [f"ended without a result after {plural(run.events, 'event')}"]
-        if run.calls:
-            names = self.reporter.list_names(tool_of(call)[0] for call in run.calls.values())
-            why.append(f"{plural(len(run.calls), 'call')} open ({names})")
+        why = [f"ended without a result after {plural(run.events, 'event')}", *self.open_calls(run)]
         if session.file.prose:
             why.append(session.file.prose)
         self.close_unfinished(session, "; ".join(why), failure=failure_in(session.file.prose))

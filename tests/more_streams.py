@@ -72,13 +72,13 @@ KIMI: dict[str, Stream] = {
     "kimi-cut-where-its-version-is-known": fails([KIMI_FIRST, *KIMI_RUN], "ended without an answer",
         "{shell} ls"),
     "kimi-cli-states-no-end": ok(KIMI_RUN, "{shell} ls"),
-    "kimi-cut-in-a-call": fails(KIMI_RUN[:1], "1 call open (shell)"),
+    "kimi-cut-in-a-call": fails(KIMI_RUN[:1], "1 call open (shell ls)"),
     "kimi-cut-behind-a-call": fails(KIMI_RUN[:2], "without an answer", "{shell} ls"),
     "kimi-version-alone": fails([KIMI_FIRST], "without an answer"),
     "kimi-saved": ends([{"role": "_system_prompt", "content": "You are."}, {"role": "_checkpoint", "id": 0},
         {"role": "user", "content": "Hi"}, *KIMI_RUN, {"role": "_usage", "token_count": 123},
         {"role": "_checkpoint", "id": 1}, {"role": "user", "content": parts("Go on.")}, KIMI_RUN[0]],
-        (1, 1, 1), "1 call open (shell)", "{shell} ls"),
+        (1, 1, 1), "1 call open (shell ls)", "{shell} ls"),
     "kimi-calls": ok(
         [kimi_calls(("Bash", {"command": "false"}), ("StrReplaceFile", {"path": "a", "edit": {}})),
         kimi_result("Bash", "no\nCommand failed with exit code: 3."),
@@ -428,7 +428,7 @@ CURSOR: dict[str, Stream] = {
         {"type": "turn_ended", "status": "aborted", "error": "User aborted/interrupted manually."}],
         "User aborted"),
     "transcript-cut-in-a-call": fails([cursor_asks(), cursor_saved("assistant", CURSOR_CALL)],
-        "1 call open (shell)"),
+        "1 call open (shell ls)"),
 }  # fmt: skip
 
 

@@ -209,7 +209,7 @@ def test_an_event_without_a_session_follows_the_one_before_it() -> None:
     assert failures(convert(lines)) == [("B (stdin:2)", ENDED_SO.format("2 events") + OPEN_READ)]
 
 
-OPEN_READ = "; 1 call open (read)"
+OPEN_READ = "; 1 call open (read a)"
 
 
 def test_interleaved_events_are_counted_by_run() -> None:

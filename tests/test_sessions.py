@@ -637,7 +637,7 @@ def test_a_result_of_pi_whose_call_is_lost() -> None:
     ([pi_asked(1), pi_said(2, why="error", **PI_LATE)], [("failed", "Request timed out.")]),
     ([pi_asked(1), pi_said(2, why="error", **PI_LATE), *PI_TURN[1:]], [("succeeded", None)]),
     ([pi_asked(1)], [("unfinished", "ended without an answer")]),
-    (PI_TURN[:2], [("unfinished", "ended without an answer; 1 call open (shell)")]),
+    (PI_TURN[:2], [("unfinished", "ended without an answer; 1 call open (shell make)")]),
     ([*PI_TURN[:3], *PI_TURN], [("unfinished", "superseded by the next prompt"),
                                 ("succeeded", None)]),
     ([], [("unfinished", "nothing was asked")]),

@@ -766,7 +766,7 @@ def test_a_call_that_ran_within_one_read_is_not_shown_running() -> None:
 
 def test_a_call_that_never_ends_is_erased_at_the_end() -> None:
     seen, status = on_terminal(spelled(*SHELL[:2]), "--color", "never", until=b"npm test")
-    why = "ended without a result after 2 events; 1 call open (shell)"
+    why = "ended without a result after 2 events; 1 call open (shell npm test)"
     ended = f"agentfmt: run 2f4c27dc (stdin:1): unfinished, no actions: {why}\n"
     assert seen == RUNNING + b"\r\x1b[K" + ended.encode()
     assert status == agentfmt.FAILED
