@@ -2476,8 +2476,8 @@ def events_outside(reporter: Reporter, file: FileNotes, groups: Sequence[Outside
     listed, s = reporter.list_names(types), "s" if len(types) > 1 else ""
     recognized = any(group.known for group in groups)
     if not recognized and not file.has_lines_of_run:
-        what = f"type{s}: {listed}" if types else "objects without a type"
-        return f"{file.source.name}: no agent that I know wrote this ({what})"
+        what = f"type{s}: {listed})" if types else f"objects without a type); {NAME_MEMBER}"
+        return f"{file.source.name}: no agent that I know wrote this ({what}"
     kinds = f" ({listed})" if recognized else f" of unknown type{s} ({listed})"
     if not types:
         kinds = " without a type"
@@ -2487,6 +2487,7 @@ def events_outside(reporter: Reporter, file: FileNotes, groups: Sequence[Outside
     return ": ".join(filter(None, (groups[0].where, what, error)))
 
 
+NAME_MEMBER = "if a member holds an agent's lines, name it with --unwrap"
 AS_EVENTS = (
     "run the agent with --output-format stream-json (Claude Code also needs --verbose; Codex has "
     "--json instead)"
@@ -6929,6 +6930,7 @@ def event_kind(event: Event) -> str:
 
 # States of a run: it is open before its init, begun after it or its first act.
 ABSENT, OPEN, BEGUN, ENDED = "absent", "open", "begun", "ended"
+ALL_RUNS, BY_NUMBER, BY_SESSION = "all", "number", "session"  # which runs are selected, and how
 
 TAKEN_BY_KIND = (EARLY, STRAY, UNREADABLE)  # of events outside any run, whatever they name
 
@@ -7017,12 +7019,12 @@ class Runs:
         *,
         locates: bool = False,
         tells: bool = True,
-        by_run: bool = False,
+        selects: str = ALL_RUNS,
     ) -> None:
         """``fail_on`` and ``fail_unless`` are selectors. ``locates``: calls get their FILE:LINE.
-        ``tells``: messages say why runs failed; else a summary does. ``by_run``: only some runs are
-        selected, and nothing else counts."""
-        self.locates, self.tells, self.by_run = locates, tells, by_run
+        ``tells``: messages say why runs failed; else a summary does. ``selects``: which runs, and
+        nothing else counts; but by number there is one in each FILE."""
+        self.locates, self.tells, self.selects = locates, tells, selects
         self.reporter = reporter
         self.limits = limits or Limits()
         self.fail_on, self.fail_unless = fail_on, fail_unless
@@ -7289,12 +7291,14 @@ class Runs:
         matches, self.matches = describe_matches(self.matches), {}
         file.ended, file.limit = True, self.limits.reached
         unknown = bool(file.unexplained() or file.is_only_head() or file.second_stream_at)
-        if matches and not self.by_run:
+        runless = not (file.runs or file.has_run)
+        counts = self.selects == ALL_RUNS or (runless and self.selects == BY_NUMBER)
+        if matches and self.selects == ALL_RUNS:
             reporter.failure(f"{matches} after the end of a run")
-        if (unknown or not (file.has_run or reporter.has_error)) and not self.by_run:
+        if (unknown or not (file.has_run or reporter.has_error)) and counts:
             reporter.failed = True
             reporter.explain(file)
-        if not (file.runs or file.has_run):
+        if runless:
             yield file_without_run(file)
 
     def end_command(self) -> Iterator[Event]:
@@ -8832,7 +8836,10 @@ class Selection:
         self.known: dict[object, bool] = {}
         self.only_runs = [choice.of_run() for choice in only]
         self.drop_runs = [choice for choice in drop if choice.of_run() == choice]
-        self.by_run = bool(only) and all(choice.terms for choice in self.only_runs)
+        self.selects = ALL_RUNS
+        if only and all(choice.terms for choice in self.only_runs):
+            keys = {term.key for choice in self.only_runs for term in choice.terms}
+            self.selects = BY_NUMBER if keys == {"run"} else BY_SESSION
         self.found = False  # a run that is selected
         self.there: dict[str, tuple[int, dict[str, None]]] = {}  # FILE -> its runs, their sessions
 
@@ -8840,10 +8847,11 @@ class Selection:
         simple, decisions = self.simple, self.known
         for event in events:
             if event.run is None and event.kind in (IMPLIED, NO_RUN):
-                missing = self.by_run or (self.drop_runs and self.there)
+                asked = self.selects != ALL_RUNS or self.drop_runs
+                missing = self.selects == BY_SESSION or (asked and self.there)
                 if event.kind == IMPLIED and missing and not self.found:  # the end of all
                     self.tell(self.not_found())
-                if event.kind == IMPLIED or not self.by_run:
+                if event.kind == IMPLIED or self.selects != BY_SESSION:
                     yield event
                 continue
             kind = (event.type, event.subtype, *event_tools(event)) if simple else None
@@ -8857,8 +8865,9 @@ class Selection:
 
     def not_found(self) -> str:
         """What to say if no run is picked: which there are."""
-        what = "no such run" if self.by_run else "no run is left"
-        option, choices = ("--only", self.only) if self.by_run else ("--drop", self.drop_runs)
+        only = self.selects != ALL_RUNS
+        what = "no such run" if only else "no run is left"
+        option, choices = ("--only", self.only) if only else ("--drop", self.drop_runs)
         given = " or ".join(escape(choice.text) for choice in choices)
         there = first_names(
             f"{file} has {plural(runs, 'run')}{f' of {first_names(sessions)}' if sessions else ''}"
@@ -14834,8 +14843,8 @@ def convert(
     maker = make_maker(kind, to, (writer, *others), redaction, unread, silent=silent)
     gates = (fail_on, fail_unless, limits)
     selection = Selection(only, drop, reporter.failure) if only or drop else None
-    by_run = selection is not None and selection.by_run
-    runs = Runs(reporter, *gates, locates=writer.locates, tells=not view.summary, by_run=by_run)
+    selects = selection.selects if selection else ALL_RUNS
+    runs = Runs(reporter, *gates, locates=writer.locates, tells=not view.summary, selects=selects)
     sessions = Sessions(dialect, maker, runs)
     reread = functools.partial(read_again, kind)
     redactor = Redactor(redaction, reread, max_wait) if redaction else None

@@ -174,7 +174,8 @@ def test_prose_before_a_result_is_not_the_reason_of_the_next_run() -> None:
 def test_untyped_events_only() -> None:
     assert convert(b'{"a":1}\n{}\n') == Ended(
         b"",
-        "agentfmt: stdin: no agent that I know wrote this (objects without a type)\n",
+        "agentfmt: stdin: no agent that I know wrote this (objects without a type); if a member "
+        "holds an agent's lines, name it with --unwrap\n",
         FAILED,
     )
 

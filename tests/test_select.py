@@ -284,6 +284,21 @@ def test_a_run_that_is_not_there_is_told(choices: list[str], told: bool) -> None
     assert (ended.status, ended.stderr) == (int(told), why if told else "")
 
 
+@pytest.mark.parametrize(
+    ("choice", "counts"), [("run=-1", True), ("run=2", True), ("session=one", False)]
+)
+def test_files_without_a_run_count_where_runs_are_numbered(
+    choice: str, counts: bool, tmp_path: Path
+) -> None:
+    """A log of an agent that died at once is not left out of a night's."""
+    for name, data in {"good": whole_run("one") * 2, "dead": b"agent: not found\n"}.items():
+        (tmp_path / name).write_bytes(data)
+    ended = run("-t", "runs", "--only", choice, "good", "dead", cwd=tmp_path)
+    rows = [row for row in ended.objects if row["location"] == "dead"]
+    assert (ended.status, len(rows)) == (int(counts), int(counts))
+    assert ("dead: no events" in ended.stderr) == counts
+
+
 def test_a_directory_is_its_sessions(tmp_path: Path) -> None:
     """By their form, the oldest first, by what they state or by their time; others are counted."""
     early = init("early").replace(b'"model"', b'"timestamp_ms":1000,"model"') + result("early")
