@@ -1429,6 +1429,33 @@ def words_of(event: Any) -> str:
     return message_text(event.message.content) if event.message else ""
 
 
+def images_in(line: bytes) -> list[str]:
+    """The images that JSON holds, as addresses: strings in Base64 that begin as these do, whatever
+    stands around them. SVG is none, for it may hold scripts."""
+    found = ((image.lastgroup, image[image.lastgroup or 0]) for image in IMAGE.finditer(line))
+    most = MAX_IMAGE * 4 // 3
+    images = ((kind, data) for kind, data in found if len(data) <= most and len(data) % 4 == 0)
+    return [f"data:image/{kind};base64,{data.decode()}" for kind, data in images][:MAX_IMAGES]
+
+
+def image_name(address: str) -> str:
+    """An image in a few words."""
+    kind, _, data = address.removeprefix("data:image/").partition(";base64,")
+    return f"image: {kind.upper()}, {format_size(len(data.rstrip('=')) * 3 // 4)}"
+
+
+IMAGES = {
+    "png": "iVBORw0KGgo",
+    "jpeg": "/9j/",
+    "gif": "R0lGOD[dl]h",
+    "webp": r"UklGR[\w+/]{6}XRUJQ",
+}
+IMAGE_DATA = "|".join(
+    f"(?P<{kind}>{begin}[A-Za-z0-9+/]*={{0,2}})" for kind, begin in IMAGES.items()
+)
+IMAGE = regex(rf'"(?:data:[\w/+.-]{{1,40}};base64,)?(?:{IMAGE_DATA})"'.encode())
+
+
 def is_prompt(event: Any) -> bool:
     """Is it what the user asks, rather than what a sub-agent is told, and printed?"""
     return event.type == "user" and event.parent_tool_use_id is None and not event.unprinted
@@ -2142,11 +2169,7 @@ class FinishedCall:
     @functools.cached_property
     def images(self) -> list[str]:
         """The images that it returned, as addresses that hold them."""
-        own = as_object(failure_of_event(self.event, self.outcome.variant))
-        blocks = [block for name in RETURNED for block in Node(own.get(name)).each()]
-        given = ([as_text(block[path]) for path in IMAGE_PLACES] for block in blocks)
-        found = (image_address(first_text(*texts)) for texts in given)
-        return [address for address in found if address][:MAX_IMAGES]
+        return images_in(encode_json(failure_of_event(self.event, self.outcome.variant)))
 
     def last_printed(self, count: int) -> list[str]:
         """The last lines that a failed command printed."""
@@ -2163,29 +2186,6 @@ class FinishedCall:
 
 
 RETURNED = "content markdown output text message".split()
-
-
-def image_address(data: str) -> str:
-    """An image in Base64 as a data: URL, if it begins like one; SVG may hold scripts."""
-    import base64
-
-    data = data.partition(";base64,")[2] or data
-    if not 0 < len(data) <= MAX_IMAGE * 4 // 3:
-        return ""
-    with contextlib.suppress(ValueError):
-        image = base64.b64decode(data, validate=True)
-        kind = next((kind for kind, begin in IMAGES.items() if re.match(begin, image)), "")
-        return f"data:image/{kind};base64,{base64.b64encode(image).decode()}" if kind else ""
-    return ""
-
-
-IMAGE_PLACES = ("source.data", "data", "image_url", "image_url.url", "url")
-IMAGES = {
-    "png": b"\x89PNG\r\n",
-    "jpeg": b"\xff\xd8\xff",
-    "gif": b"GIF8[79]a",
-    "webp": b"RIFF....WEBP",
-}
 
 
 def content_text(content: Any) -> str:
@@ -3874,14 +3874,19 @@ class Translator:
             self.silent_reason = ""
         if maker.converts and kind == "assistant" and parent is None:
             self.said.words.append(text)
+        asks = kind == "user" and all(made.type == "system" for made in self.events)
+        images = images_in(self.event.raw) if asks else []
         new = self.add(kind, "delta" if thought else None, None, None, parent)
         if maker.event_type is SpokenEvent and thought:
             new.text = text
         elif maker.event_type is SpokenEvent:
             new.message, new.stamp = Message(text), self.stamp
-        if maker.lines:
+        if maker.lines or images:
             ids = b"" if parent is None else b',"parent_tool_use_id":%b' % encode_json(parent)
             said = SAID[kind] % encode_json(text)
+            if images:
+                blocks = encode_json([{"type": "image", "url": image} for image in images])
+                said = b"%b,%b}" % (said.removesuffix(b"]}"), blocks.removeprefix(b"["))
             new.raw = b'{"type":"%b%b,"session_id":%b}' % (said, ids, encode_json(self.session))
         return new
 
@@ -11141,7 +11146,9 @@ class EventRedactor:
     def marker_for(self, string: StringLiteral, kind: str | None) -> str | None:
         """The marker that replaces a string because of its class, or None."""
         named, text = class_of(string.path, is_key=string.is_key), string.text
-        if named == "spoken":
+        # What else a message holds, such as an image, is content, and a part of what is said.
+        inside = string.path[:2] == SPOKEN_PLACES[1] and not string.is_key
+        if named == "spoken" or (inside and named == "content" and named not in self.classes):
             named = SPOKEN.get(kind or "", "content")
         if named in STRUCTURE:
             if STRUCTURE[named](self.unmarked(text)):
@@ -13131,13 +13138,13 @@ class Document(Writer):
     between: ClassVar[bytes]  # two chapters
     # What a form writes: a prompt or words, and when these were said; an Item with those below it;
     # thoughts; the parts of a chapter whose run has ended, or of what is no run; a chapter of such
-    # parts; what stands above all chapters, the best form first, and below. ``opens`` tells the
-    # kinds of details that an action's item opens.
+    # parts; what stands above all chapters, the best form first, and below; a prompt with images.
+    # ``opens`` tells the kinds of details that an action's item opens.
     asked: Any
     said: Any
     write_item: Any
     thought: Any
-    frame = frame_file = lay_out = heads = foot = opens = cast("Any", None)
+    frame = frame_file = lay_out = heads = foot = opens = pictured = cast("Any", None)
 
     def __init__(self, view: View, notes: Notes) -> None:
         super().__init__(view, notes)
@@ -13213,17 +13220,25 @@ class Document(Writer):
         elif event.type == "user":
             asked = self.view.messages == "chat" and is_prompt(event)
             if asked and (prompt := words_of(event).strip()):
-                self.ask(part, shorten_text(prompt, MAX_WORDS), said_ms(event))
+                images = images_in(event.raw)
+                self.ask(part, shorten_text(prompt, MAX_WORDS), said_ms(event), images)
         elif self.acts and self.detail and (ended := notice_action(event)):
             self.put(part, self.step(part, Item(ended), event.call_id))
 
-    def ask(self, part: RunInReport, prompt: str, at: int | None) -> None:
+    def ask(self, part: RunInReport, prompt: str, at: int | None, images: Sequence[str]) -> None:
+        """Write a prompt; its images are named where they aren't shown."""
         first, at, chapter = part.name_it(prompt), part.new_minute(at), part.chapter
-        if part.prompt or chapter.steps or chapter.missing:
-            self.put(part, Step([self.asked(prompt, at)], "message"))
-            return
-        part.prompt, prompt = first, shorten_text(prompt, self.room // 4)
-        self.add(chapter, "prompt", self.asked(prompt, at), self.asked(first))
+        opens = not (part.prompt or chapter.steps or chapter.missing)
+        prompt = shorten_text(prompt, self.room // 4) if opens else prompt
+        named = (f"\n\n[{image_name(image)}]" for image in images)
+        forms = [self.asked("".join((prompt, *named)), at)]
+        if images and self.pictured:
+            forms.insert(0, self.pictured(self.asked(prompt, at), images))
+        if opens:
+            part.prompt = first
+            self.add(chapter, "prompt", *forms, self.asked(first))
+        else:
+            self.put(part, Step(forms, "message"))
 
     def answer(self, part: RunInReport, words: str) -> None:
         """Write the last words of a run."""
@@ -13902,6 +13917,10 @@ def asked_html(prompt: str, at: int | None = None) -> Html:
     return element("details", head, shown, kind="long")
 
 
+def images_html(addresses: Iterable[str]) -> Html:
+    return html(*(Html(f'<img src="{each}" alt="{image_name(each)}">') for each in addresses))
+
+
 # How what an item opens is shown, by kind.
 OPENED: dict[str, Callable[[str], Html]] = {
     "prompt": asked_html,
@@ -13909,7 +13928,7 @@ OPENED: dict[str, Callable[[str], Html]] = {
     "diff": lambda text: diff_html(text),
     "given": lambda text: code_html(text, "given"),
     "words": lambda text: words_html(shorten_text(text, MAX_WORDS)),
-    "images": lambda text: html(*(Html(f'<img src="{each}" alt="">') for each in text.split("\n"))),
+    "images": lambda text: images_html(text.split("\n")),
     "text": lambda text: code_html(text),
 }
 
@@ -13920,6 +13939,7 @@ class Page(Document):
     most, between, thinking = MAX_PAGE, b"", True
     asked, said = staticmethod(asked_html), staticmethod(words_html)
     write_item = staticmethod(item_html)
+    pictured = staticmethod(lambda asked, images: html(asked, images_html(images)))
     options = Document.options | {"thinking"}
     requires: ClassVar[Mapping[str, str]] = {"markdown_it": "markdown-it-py"}
 

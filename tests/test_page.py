@@ -164,13 +164,21 @@ SVG = base64.b64encode(b"<svg xmlns='http://www.w3.org/2000/svg'/>").decode()
     ({"type": "image", "data": PIXEL + "A" * 1_400_000}, False),
     ({"type": "image", "url": "https://a.b/c.png"}, False),
 ])  # fmt: skip
-def test_images_that_a_call_returned(block: dict[str, Any], shown: bool) -> None:
-    call = completed(result={"success": {"content": [block]}})
-    text = page(run_of(call))
-    read(text)
-    images = re.findall('<img src="(.*?)" alt="">', text)
-    assert images == [f"data:image/png;base64,{PIXEL}"] * shown
-    assert "<img" not in page(run_of(call), "-r", "content")
+def test_images_of_results_and_prompts(block: dict[str, Any], shown: bool) -> None:
+    call = run_of(completed(result={"success": {"content": [block]}}))
+    blocks = [{"type": "text", "text": "see"}, block]
+    prompt = run_of(event("user", message={"role": "user", "content": blocks}))
+    image = f'<img src="data:image/png;base64,{PIXEL}" alt="image: PNG, 17 bytes">'
+    for data, agent, classes in (
+        (call, "cursor", "content"), (prompt, "cursor", "prompts"), (prompt, "claude", "content"),
+        (prompt, "claude", "prompts"),
+    ):  # fmt: skip
+        text = page(data, "--from", agent)
+        read(text)
+        assert re.findall("<img.*?>", text) == [image] * shown
+        assert "<img" not in page(data, "--from", agent, "-r", classes)
+    report = convert(prompt, "-t", "markdown").stdout
+    assert (b"> [image: PNG, 17 bytes]" in report) is shown
 
 
 def test_a_sub_agents_actions_stand_inside_its_line() -> None:
