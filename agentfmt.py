@@ -204,7 +204,7 @@ MAX_BARS, MAX_LANES = 500, 6  # calls on a run's timeline, and how many stand be
 SLOWEST, SLOW_MS = 3, 1000  # slow calls that the timeline names; a call is slow from these ms
 TITLE = 100  # columns of the title of a run or call
 REPORT_COLUMNS = 500  # of a line of output in a report
-ITEM_COLUMNS = 240  # of an action in a report
+ITEM_COLUMNS, FILE_COLUMNS = 240, 40  # of an action in a report, of a FILE in its contents
 MAX_NAMES = 20  # tools, or unknown types, that a summary tells apart
 KEPT_LEVELS = 200  # of a value that is nested too deeply to be decoded as a whole
 MAX_DIGITS = 4000  # of an integer: the interpreter refuses to parse longer ones
@@ -12372,6 +12372,7 @@ class Text(Writer):
             tail = []  # its line says so
         margin = prefix + "    "
         room = self.screen.width() - len(margin)
+        tail = [RULE.sub(r"\1\1\1", line) if len(line) > room else line for line in tail]
         if self.screen.fd is None:
             tail = [truncate(line, room) for line in tail]
         yield from self.below(tail, "", DIM, margin)
@@ -12471,6 +12472,7 @@ class Text(Writer):
 
 
 DIFF_COLORS = {"+": GREEN, "-": RED}
+RULE = regex(r"([=_*#~-])\1{9,}")  # as wide as somebody else's terminal
 
 
 def first_rows(lines: Sequence[str], room: int) -> Iterator[str]:
@@ -12646,7 +12648,7 @@ def facts_done(verdict: str, totals: Totals, *, named: bool) -> Iterator[tuple[i
     after = totals.actions and run_count(totals) == 1 and verdict.endswith("unfinished")
     ended = f"{verdict} after {actions}" if after else f"{verdict}, {actions}"
     yield 0, ended if verdict else actions
-    yield 0, format_counts(totals.nested, "subagent action", named=named)
+    yield 5, format_counts(totals.nested, "subagent action", named=named)
     failures = sum(totals.failures.values())
     yield 0, f"{failures:,} failed" if failures else ""
     nouns = "event of unknown type", "events of unknown type"
@@ -12665,7 +12667,8 @@ def facts_stated(totals: Totals) -> Iterator[tuple[int, str]]:
             unit = ""
     turns = int(totals.stated.get("turns", 0))
     yield 1, at_least("cost", totals) + totals.cost if totals.cost else ""
-    yield 5, at_least("turns", totals) + plural(turns, "turn") if turns else ""
+    taken = format_counts({"": turns}, "turn", named=False)
+    yield 5, at_least("turns", totals) + taken if turns else ""
     yield from ((1, fact) for fact in partly_stated(totals))
     yield 6, excerpt(totals.model)
     yield from ((0, plural(number, noun)) for noun, number in totals.rejected.items())
@@ -13100,7 +13103,7 @@ class RunInReport:
 
     def __init__(self, run: Run, chapter: Chapter) -> None:
         self.run, self.notes, self.chapter = run, notes_of(run), chapter
-        self.prompt = self.title = ""  # their first lines; without a prompt, words are the title
+        self.title = ""  # the first line that was asked or said
         self.words = ""  # the last ones
         self.said_ms: int | None = None  # when the words began that are being said
         self.dated_ms: int | None = None  # the last time that was shown
@@ -13228,14 +13231,13 @@ class Document(Writer):
     def ask(self, part: RunInReport, prompt: str, at: int | None, images: Sequence[str]) -> None:
         """Write a prompt; its images are named where they aren't shown."""
         first, at, chapter = part.name_it(prompt), part.new_minute(at), part.chapter
-        opens = not (part.prompt or chapter.steps or chapter.missing)
+        opens = not (chapter.parts or chapter.steps or chapter.missing)
         prompt = shorten_text(prompt, self.room // 4) if opens else prompt
         named = (f"\n\n[{image_name(image)}]" for image in images)
         forms = [self.asked("".join((prompt, *named)), at)]
         if images and self.pictured:
             forms.insert(0, self.pictured(self.asked(prompt, at), images))
         if opens:
-            part.prompt = first
             self.add(chapter, "prompt", *forms, self.asked(first))
         else:
             self.put(part, Step(forms, "message"))
@@ -13482,12 +13484,14 @@ class Markdown(Document):
 
     def frame_file(self, chapter: Chapter, event: Any) -> Mapping[str, str]:
         file, why = code_span(escape(event.where)), literal(excerpt(event.text))
-        chapter.row = f"| {BAD} | {file} | {cell(why)} | | |"
+        short = code_span(escape(cut_target(event.where, FILE_COLUMNS)))
+        chapter.row = f"| {BAD} | {short} | {cell(why)} | | |"
         return {"heading": f"### {BAD} {file}: {why}"}
 
     def stated(self, totals: Totals) -> str:
-        facts = literal(join_facts(facts_stated(totals)))
-        return f"<sub>{facts}</sub>" if facts else ""
+        facts = [fact for _, fact in facts_stated(totals) if fact]
+        shown = (code_span(fact) if MENTIONS.search(fact) else literal(fact) for fact in facts)
+        return f"<sub>{' · '.join(shown)}</sub>" if facts else ""
 
     def lay_out(self, chapter: Chapter) -> bytes:
         """A chapter: the answer first, then the other parts, then the steps."""
@@ -13507,7 +13511,7 @@ class Markdown(Document):
             if len(rows) < self.begun:
                 rows = (*rows, f"| | | ... and {plural(self.begun - len(rows), 'more run')} | | |")
             whose = "file" if self.view.headings else "agent"
-            titles = f"| run | {whose} | prompt | time | actions |\n|---|---|---|--:|---|"
+            titles = f"| run | {whose} | about | time | actions |\n|---|---|---|--:|---|"
             table = "\n".join((titles, *rows))
             yield f"{head}\n\n{table}\n\n{self.stated(total)}".rstrip()
             yield head
@@ -13519,12 +13523,13 @@ class Markdown(Document):
     def row(self, part: RunInReport, why: str) -> str:
         """A run in the table of several."""
         run, totals = part.run, part.notes.totals
-        title = literal(escape(part.prompt or run.name))
+        title = literal(escape(part.title or run.name))
         counts = itertools.islice(facts_done("", totals, named=False), 3)
         mark = GOOD if run.succeeded else BAD
         time = format_duration(totals.took).replace(" ", "\u00a0") if totals.took else ""
         sums = literal(join_facts((*counts, (0, totals.cost)), ", "))
-        whose = code_span(escape(run.file)) if self.view.headings else literal(run.agent)
+        file = code_span(escape(cut_target(run.file, FILE_COLUMNS)))
+        whose = file if self.view.headings else literal(run.agent)
         why = " – ".join(filter(None, (title, why)))
         texts = f"{mark}\u00a0{part.chapter.number}", whose, why, time, sums
         return f"| {' | '.join(map(cell, texts))} |"
@@ -13593,7 +13598,9 @@ def html(*parts: str) -> Html:
 def element(tag: str, *parts: str, kind: str = "", **attributes: str) -> Html:
     """An element of a class ``kind``; attributes that are empty are left out."""
     given = (("class", kind), *attributes.items())
-    stated = "".join([f' {name}="{escape_html(value)}"' for name, value in given if value])
+    stated = "".join(
+        [f' {name.replace("_", "-")}="{escape_html(value)}"' for name, value in given if value]
+    )
     return Html(f"<{tag}{stated}>{html(*parts)}</{tag}>")
 
 
@@ -13643,11 +13650,14 @@ def markdown_reader() -> Any:
 
 
 def tame(state: Any) -> None:
-    """Headings rank below the page's own; nothing has a style attribute, which its policy forbids;
-    links send no referrer."""
+    """Headings rank below the page's own, without gaps; nothing has a style attribute, which its
+    policy forbids; links send no referrer."""
+    above = list[str]()  # the headings that a token stands below
     for token in state.tokens:
+        if token.type == "heading_open":
+            above = [*itertools.takewhile(token.tag.__gt__, above), token.tag]
         if token.type in ("heading_open", "heading_close"):
-            token.tag = f"h{min(int(token.tag[1]) + 2, 6)}"
+            token.tag = f"h{min(len(above) + 2, 6)}"
         if style := token.attrs.pop("style", ""):  # of a cell
             token.attrs["class"] = str(style).removeprefix("text-align:")
         for inner in token.children or ():
@@ -13719,13 +13729,15 @@ def timeline_html(bars: Sequence[Bar], began: int, ended: int) -> Html:
         kind = "nested" if bar.parent else ""
         shape = element("rect", kind="bad" if bar.failed else kind, height="8", rx="1.5", **at)
         title = element("title", f"{bar.title}, {format_duration(bar.took)}")
-        drawn.append(element("a", title, shape, href=f"#{bar.place}"))
-    names = (f"{truncate(bar.title, TITLE // 2)}, {format_duration(bar.took)}" for bar in slow)
+        # The keyboard finds these calls below.
+        drawn.append(element("a", title, shape, href=f"#{bar.place}", tabindex="-1"))
+    names = (f"{cut_middle(bar.title, TITLE // 2)}, {format_duration(bar.took)}" for bar in slow)
     named = [
         element("a", name, href=f"#{bar.place}") for name, bar in zip(names, slow, strict=True)
     ]
     caption = element("figcaption", "slowest: ", Html(" · ".join(named)))
-    svg = element("svg", *drawn, width="100%", height=f"{10 * len(lanes)}")
+    named_so = {"role": "img", "aria_label": "when calls ran"}
+    svg = element("svg", *drawn, width="100%", height=f"{10 * len(lanes)}", **named_so)
     return element("figure", svg, caption, kind="times")
 
 
@@ -13749,33 +13761,29 @@ pre { margin: .5rem 0; padding: .6rem .8rem; border-radius: .4rem; background: v
 pre.given { padding: 0; background: none; color: var(--soft); }
 :not(pre) > code { padding: .1em .25em; border-radius: .25rem; background: var(--wash); }
 summary { cursor: pointer; list-style: none; } summary::-webkit-details-marker { display: none; }
-.view { position: sticky; top: 0; z-index: 1; display: flex; justify-content: flex-end;
-  gap: .25rem; margin: 0 -.6rem; padding: .6rem 0; border: 0; background: var(--paper);
-  font-size: .8125rem; }
-.view label { padding: .1rem .6rem; border-radius: 1rem; color: var(--soft); cursor: pointer; }
-input { position: absolute; opacity: 0; } input:focus-visible ~ .view { outline: 2px solid; }
-#all:checked ~ .view [for=all], #words:checked ~ .view [for=words],
-#acts:checked ~ .view [for=acts], #bad:checked ~ .view [for=bad] {
-  background: var(--wash); color: var(--ink); }
+.view { position: sticky; top: 0; z-index: 1; display: flex; justify-content: end; gap: .25rem;
+  margin: 0 -.6rem; padding: .6rem 0; border: 0; background: var(--paper); font-size: .8125rem; }
+label { padding: .1rem .6rem; border-radius: 1rem; color: var(--soft); cursor: pointer; }
+input { position: absolute; opacity: 0; } label:has(:focus-visible) { outline: 2px solid; }
+label:has(:checked) { background: var(--wash); color: var(--ink); }
 nav ol { margin: 1rem 0 0; padding: 0; list-style: none; }
 nav li a { display: flex; gap: .5rem; align-items: baseline; padding: .25rem 0; color: inherit;
   font-size: .9375rem; border-bottom: 1px solid var(--line); }
 nav li a:hover { text-decoration: none; background: var(--wash); } figcaption a { color: inherit; }
-nav .title { flex: 1; min-width: 0; overflow: hidden; text-overflow: ellipsis;
-  white-space: nowrap; }
-h1 { margin: 0; font-weight: 400; }
+nav .title, .what { min-width: 0; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+nav .title { flex: 1; }
 .end { margin: 1.25rem 0 0; padding-top: .6rem; border-top: 1px solid var(--line);
   font-size: .875rem; }
-.end b { margin-right: .5rem; color: var(--good); }
-.end.bad b, .bad > .mark, .bad > * > .mark, .why, .bad > .what b, .bad > * > .what b {
+.end :is(h1, h3) { display: inline; margin: 0 .5rem 0 0; font-size: inherit; color: var(--good); }
+.end a { color: inherit; } main > .end { margin: 0; padding: 0; border: 0; }
+.end h1 { display: block; font-size: 1.375rem; font-weight: 650; line-height: 1.4; }
+.end.bad :is(h1, h3), .bad > .mark, .bad > * > .mark, .why, .bad > .what b, .bad > * > .what b {
   color: var(--bad); }
 .end .why, .about { display: block; white-space: pre-wrap; } .about { color: var(--soft); }
 .links { font-size: .8125rem; color: var(--soft); } .links h3 { display: inline; }
 .links h3 { font: inherit; } .links h3::after { content: ": "; } .links ul { display: inline; }
 .links ul, .links li { margin: 0; padding: 0; } .links li { display: inline; }
 .links li + li::before { content: " · "; } .links a { color: inherit; text-decoration: underline; }
-h1 .end { margin: 0; padding: 0; border: 0; }
-h1 .end b { display: block; font-size: 1.375rem; font-weight: 650; line-height: 1.4; }
 .time, .cost, time { color: var(--soft); font-size: .8125rem; font-variant-numeric: tabular-nums;
   white-space: nowrap; }
 nav .time, nav .cost { min-width: 3.5rem; text-align: right; }
@@ -13813,23 +13821,23 @@ th, td { padding: .25rem .75rem .25rem 0; border-bottom: 1px solid var(--line); 
 .act, .thought { margin-left: -1rem; padding-left: 1rem; font-size: .875rem; line-height: 1.5;
   content-visibility: auto; contain-intrinsic-size: auto 1.6rem; }
 .act > summary, div.act { position: relative; display: grid; padding-block: .15rem;
-  grid-template-columns: 1rem 1fr auto auto; gap: 0 .5rem; align-items: baseline; }
-:is(.act, .thought) > summary::before { content: "›"; position: absolute; left: -.9rem;
-  color: var(--soft); }
+  grid-template-columns: 1rem 1fr auto minmax(3.5rem, auto); gap: 0 .5rem; align-items: baseline; }
+:is(.act, .thought) > summary::before { content: "›"; content: "›" / "";
+  position: absolute; left: -.9rem; color: var(--soft); }
 :is(.act, .thought)[open] > summary::before { rotate: 90deg; }
 .worse > summary::before { color: var(--bad); font-weight: 700; }
 .act > summary:hover { background: var(--wash); }
-.what { min-width: 0; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .what b { font-weight: 400; } .what code { padding: 0; background: none; }
 [open] > summary > .what { white-space: normal; }
 .act .fact { grid-column: 3; white-space: nowrap; }
-.act .time { grid-column: 4; min-width: 3.5rem; text-align: right; }
+.act .time { grid-column: 4; text-align: right; }
 .act .why { grid-column: 2 / -1; grid-row: 2; white-space: pre-wrap; max-height: 9rem;
   overflow: auto; }
 .act .tail { grid-column: 2 / -1; grid-row: 3; white-space: pre-wrap; color: var(--soft);
   font: .8125rem/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
 [open] > summary > .tail { display: none; }
-img { display: block; max-width: 100%; margin: .5rem 0; border: 1px solid var(--line); }
+img { display: block; align-self: start; max-width: 100%; max-height: 40rem; margin: .5rem 0;
+  border: 1px solid var(--line); }
 html:has(:target) :is(.run, .act, .thought) { content-visibility: visible; }
 .link { opacity: 0; }
 .act :is(:hover, :focus-within) > .link, .act:hover > .link, .link:focus { opacity: 1; }
@@ -13844,13 +13852,18 @@ html:has(:target) :is(.run, .act, .thought) { content-visibility: visible; }
 .times svg { display: block; border-bottom: 1px solid var(--line); }
 .times rect { fill: var(--soft); } .times .nested { opacity: .7; }
 .times .bad { fill: var(--bad); } .times a:hover rect { fill: var(--link); }
-#words:checked ~ .run .act:not(.bad, .worse), #acts:checked ~ .run > :is(.words, .thought),
-#bad:checked ~ nav li.ok, #bad:checked ~ .run:not(:has(.bad)),
-#bad:checked ~ .run :is(.run > .words, .thought, .act:not(.bad, .worse)) { display: none; }
+.view:has(#words:checked) ~ .run .act:not(.bad, .worse),
+.view:has(#acts:checked) ~ .run > :is(.words, .thought) { display: none; }
+.view:has(#bad:checked) { ~ nav li.ok, ~ .run:not(:has(.bad)), ~ .run > .words,
+  ~ .run :is(.thought, .act:not(.bad, .worse)) { display: none; } }
 @media (max-width: 40rem) {
   main { padding: 0 1.25rem 3rem; }
   .what { white-space: normal; }
+  .act > summary, div.act { grid-template-columns: 1rem 1fr auto; }
   .act .fact { grid-column: 2 / -1; grid-row: 2; white-space: normal; }
+  .act .time { grid-column: 3; }
+  nav li a { flex-wrap: wrap; } .file { flex: 1; }
+  .file:not(:empty) ~ .title { order: 1; flex: 0 0 100%; padding-left: 1.5rem; }
   .inside { margin-left: .25rem; } }
 @media print {
   :root { color-scheme: light; }
@@ -13882,7 +13895,8 @@ def item_html(item: Item, below: Sequence[str]) -> Html:
     first, *more = act.target.split("\n", 1)
     brief = truncate(first, ITEM_COLUMNS)
     target = element("code", f"{brief} ..." if more else brief)
-    link = element("a", time or "#", kind="time" if time else "time link", href=f"#{place}")
+    kind = "time" if time else "time link"
+    link = element("a", time or f"#{place}", kind=kind, href=f"#{place}")
     parts = [
         element("span", STATES[state], kind="mark"),
         element("span", element("b", item.label), " ", target if first else EMPTY, kind="what"),
@@ -13945,7 +13959,8 @@ class Page(Document):
 
     def __init__(self, view: View, notes: Notes) -> None:
         super().__init__(view, notes)
-        self.title, self.verdict = "", EMPTY  # of the first run, of the last
+        self.title = ""  # of the first run
+        self.ending: Any = None  # of the last: what stands at the head, too
 
     def thought(self, thoughts: str) -> str:
         first = truncate(thoughts.partition("\n")[0].strip("*# "), TITLE)
@@ -13959,7 +13974,7 @@ class Page(Document):
         item, act = super().item_of(part, call), call.action
         title = truncate(f"{act.verb or act.label} {act.target}".strip(), TITLE)
         if act.failed and len(part.failures) < MAX_LINKS:
-            name = truncate(title, TITLE // 2)
+            name = cut_middle(title, TITLE // 2)
             part.failures.append(element("li", element("a", name, href=f"#{item.place}")))
         if span := call.span:
             part.bars.append(Bar(*span, title, item.place, act.failed, call.parent or ""))
@@ -13975,49 +13990,38 @@ class Page(Document):
             for file in itertools.islice(totals.files.values(), MAX_LINKS)
             if (place := part.places.get(file.path))
         ]
-        lists = {"changed": changed, "failed": part.failures}
-        links = [
-            element("section", element("h3", title), element("ul", *rows), kind="links")
-            for title, rows in lists.items()
-            if rows
+        failed = sum(totals.failures.values())
+        lists = [
+            links_html("changed", changed, len(totals.files)),
+            links_html("failed", part.failures, failed),
         ]
         when = time_html(notes.started_ms, "%-d %b %Y, %H:%M UTC") if notes.started_ms else EMPTY
         about = [fact for fact in (run.agent, notes.cwd, when) if fact]
         why = run.reason or ""
-        self.verdict = self.closing(verdict_of(totals), totals, why, about, good=run.succeeded)
+        self.ending = verdict_of(totals), totals, why, about, run.succeeded
         several = self.view.headings  # FILEs
-        title, file = part.title or run.name, run.file if several else ""
+        title, file = part.title or run.name, cut_target(run.file, FILE_COLUMNS) if several else ""
         self.title = self.title or title
         part.chapter.row = row_html(title, file, run.succeeded, totals, f"#{number}")
         return {
             "heading": self.heading(number, f"{run.agent}: {run if several else run.name}", when),
-            "files": html(*links, timeline_html(longest(part.bars), began, began + totals.took)),
-            "foot": self.verdict,
+            "files": html(*lists, timeline_html(longest(part.bars), began, began + totals.took)),
+            "foot": ending_html(f"#{number}", *self.ending),
         }
 
     def frame_file(self, chapter: Chapter, event: Any) -> Mapping[str, str]:
         where, why, number = event.where, event.text, chapter.number
-        self.verdict = self.closing("no run", Totals(), why, good=False)
-        chapter.row = row_html(why, where, False, Totals(), f"#{number}")
-        return {"heading": self.heading(number, where, EMPTY), "foot": self.verdict}
+        self.ending = "no run", Totals(), why, (), False
+        chapter.row = row_html(why, cut_target(where, FILE_COLUMNS), False, Totals(), f"#{number}")
+        return {
+            "heading": self.heading(number, where, EMPTY),
+            "foot": ending_html(f"#{number}", *self.ending),
+        }
 
     def heading(self, number: int, name: str, when: Html) -> Html:
         """The beginning of a run's section."""
         head = element("h2", element("a", name, href=f"#{number}"))
         return html(Html(f'<section class="run" id="{number}">'), element("header", head, when))
-
-    def closing(
-        self, verdict: str, totals: Totals, why: str, about: Sequence[str] = (), *, good: bool
-    ) -> Html:
-        """How a run, or all runs, ended, and what it is about."""
-        facts = ((0, fact.replace(" ", "\u00a0")) for _, fact in facts_of("", totals, named=False))
-        mark, kind = (CHECK_MARK, "end ok") if good else (CROSS_MARK, "end bad")
-        verdict = element("b", f"{mark} {verdict[:1].upper()}{verdict[1:]}")
-        reason = element("span", why, kind="why") if why else EMPTY
-        named = [part for fact in about for part in (" · ", fact)][1:]
-        known = element("span", *named, kind="about") if named else EMPTY
-        shown = element("span", join_facts(facts), kind="fact")
-        return element("div", verdict, " ", reason, shown, known, kind=kind)
 
     def lay_out(self, chapter: Chapter) -> bytes:
         """A section, without links to what is left out."""
@@ -14033,13 +14037,13 @@ class Page(Document):
     def heads(self, total: Totals, rows: Sequence[str]) -> Iterator[str]:
         if self.begun != 1:
             verdict = verdict_of_all(total) if self.begun else "no run"
-            self.verdict = self.closing(verdict, total, "", good=total.all_succeeded)
+            self.ending = verdict, total, "", (), total.all_succeeded
         if len(rows) < self.begun:
             rows = (*rows, element("li", f"... and {plural(self.begun - len(rows), 'more run')}"))
-        head, verdict = page_head(self.title or "agentfmt"), element("h1", self.verdict)
+        head = html(page_head(self.title or "agentfmt"), ending_html("", *self.ending))
         if self.begun > 1:
-            yield html(head, element("nav", verdict, element("ol", *rows)))
-        yield html(head, element("nav", verdict))
+            yield html(head, element("nav", element("ol", *rows)))
+        yield head
 
     def foot(self, total: Totals) -> str:
         return html(self.redaction_note(total), Html("</main></html>"))
@@ -14062,13 +14066,37 @@ LINK = regex(rb'<a href="#([0-9.]+)">(.*?)</a>')
 PLACE = regex(rb' id="([0-9.]+)"')
 
 
+def ending_html(
+    place: str, verdict: str, totals: Totals, why: str, about: Sequence[str], good: bool
+) -> Html:
+    """How the run at a place, or all runs, ended, and what it is about."""
+    facts = ((0, fact.replace(" ", "\u00a0")) for _, fact in facts_of("", totals, named=False))
+    mark, kind = (CHECK_MARK, "end ok") if good else (CROSS_MARK, "end bad")
+    verdict = f"{mark} {verdict[:1].upper()}{verdict[1:]}"
+    heading = element("h3", element("a", verdict, href=place)) if place else element("h1", verdict)
+    reason = element("span", why, kind="why") if why else EMPTY
+    named = [part for fact in about for part in (" · ", fact)][1:]
+    known = element("span", *named, kind="about") if named else EMPTY
+    shown = element("span", join_facts(facts), kind="fact")
+    return element("div", heading, " ", reason, shown, known, kind=kind)
+
+
+def links_html(title: str, links: Sequence[Html], count: int) -> Html:
+    """Links to some of the calls that a run has of a kind."""
+    more = count - len(links)
+    rows = [*links, element("li", f"{more:,} more")] if more > 0 else links
+    listed = element("h3", title), element("ul", *rows)
+    return element("section", *listed, kind="links") if links else EMPTY
+
+
 def row_html(title: str, file: str, good: bool, totals: Totals, place: str) -> Html:
     """A run in the contents."""
     time = format_duration(totals.took) if totals.took else ""
-    texts = {"mark": CHECK_MARK if good else CROSS_MARK, "file": file, "title": title, "time": time}
-    texts |= {"cost": totals.cost}
+    texts = {"file": file, "title": title, "time": time, "cost": totals.cost}
     spans = (element("span", text, kind=kind) for kind, text in texts.items())
-    return element("li", element("a", *spans, href=place), kind="ok" if good else "bad")
+    failed = element("span", CROSS_MARK, kind="mark", role="img", aria_label="failed")
+    mark = element("span", CHECK_MARK, kind="mark") if good else failed
+    return element("li", element("a", mark, *spans, href=place), kind="ok" if good else "bad")
 
 
 def page_head(title: str) -> Html:
@@ -14092,12 +14120,12 @@ PAGE = """<!doctype html>
 <title>{title}</title>
 <style>{sheet}</style>
 <main>
-<input type="radio" name="view" id="all" checked>
-<input type="radio" name="view" id="words">
-<input type="radio" name="view" id="acts">
-<input type="radio" name="view" id="bad">
-<div class="view"><label for="all">All</label> <label for="words">Words</label>
-<label for="acts">Actions</label> <label for="bad">Failures</label></div>
+<fieldset class="view" aria-label="Show">
+<label><input type="radio" name="view" id="all" checked>All</label>
+<label><input type="radio" name="view" id="words">Words</label>
+<label><input type="radio" name="view" id="acts">Actions</label>
+<label><input type="radio" name="view" id="bad">Failures</label>
+</fieldset>
 """
 
 
@@ -14212,7 +14240,7 @@ class RunTable(Table):
     options = Writer.options | {"messages"}
     columns = (
         Column("verdict", 10), Column("agent", 11, 2),
-        Column("prompt reason", 0, title="prompt or reason"),
+        Column("session prompt reason", 0, title="prompt or reason"),
         Column("duration_ms", 11, 1, "time", format_duration), Column("actions", 7, 4, "", grouped),
         Column("failures", 6, 3, "failed", grouped), Column("tokens_in", 9, 7, "in", grouped),
         Column("tokens_out", 9, 6, "out", grouped), Column("cost_usd", 9, 5, "cost", format_cost),

@@ -197,7 +197,7 @@ def test_runs_have_a_heading_and_all_together_a_line() -> None:
     assert text.splitlines()[:7] == [
         "## ❌ 3 runs: 2 succeeded, 1 failed",
         "",
-        "| run | agent | prompt | time | actions |",
+        "| run | agent | about | time | actions |",
         "|---|---|---|--:|---|",
         "| ✅\N{NO-BREAK SPACE}1 | cursor | run a |  | 1 action |",  # it has no prompt
         "| ❌\N{NO-BREAK SPACE}2 | cursor | run b – its result does not say that it succeeded |  "

@@ -6,6 +6,7 @@ import base64
 import collections
 import hashlib
 import http.server
+import itertools
 import json
 import re
 import shutil
@@ -47,15 +48,16 @@ import agentfmt
 
 # Elements, and the attributes that some of them have; all may have a class.
 TAGS = frozenset(
-    "a b blockquote body br code del details div em figcaption figure footer h1 h2 h3 h4 "
+    "a b blockquote body br code del details div em fieldset figcaption figure footer h1 h2 h3 h4 "
     "h5 h6 head header hr html i img input ins label li main meta nav ol p pre rect s section span "
     "strong style summary svg table tbody td th thead time title tr ul".split()
 )
 ATTRIBUTES = {
-    "a": "href rel title", "time": "datetime", "ol": "start", "section": "id",
-    "div": "id", "svg": "width height", "img": "src alt",
+    "a": "href rel title tabindex", "time": "datetime", "ol": "start", "section": "id",
+    "div": "id", "svg": "width height role aria-label", "img": "src alt",
+    "fieldset": "aria-label", "span": "role aria-label",
     "rect": "x y width height rx", "html": "lang", "meta": "charset content http-equiv name",
-    "input": "type name id checked", "label": "for",
+    "input": "type name id checked",
 }  # fmt: skip
 
 
@@ -71,7 +73,7 @@ def read(text: str) -> Read:
     assert not any(char < " " and char not in "\n\t" for char in text)
     assert not re.search(r"(?m)^\s*::\w|##\[", text)
     parser = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False)
-    found, ids = collections.defaultdict[str, list[str]](list), list[str]()
+    found, ids, outline = collections.defaultdict[str, list[str]](list), list[str](), ["h0"]
     for each in parser.parse(text).iter():
         assert isinstance(each.tag, str), "a comment"
         given = dict(each.items())
@@ -82,8 +84,11 @@ def read(text: str) -> Read:
         assert re.match("#|(?i:https?://)", given.get("href", "#"))
         assert tag != "a" or "rel" in given or given["href"].startswith("#")
         found[kind].append("".join(each.itertext()))
+        outline += [tag] if re.fullmatch("h[1-6]", tag) else []
         ids += [given["id"]] if "id" in given else []
     assert len(ids) == len({*ids})
+    assert outline.count("h1") == 1
+    assert all(int(low[1]) <= int(high[1]) + 1 for high, low in itertools.pairwise(outline))
     assert set(re.findall('href="#(.*?)"', text)) <= {*ids}
     return Read(found, ids)
 
@@ -126,11 +131,11 @@ def test_a_page() -> None:
     assert found.text["words"] == ["I'll fix it.\n", listed, "Done.\n"]
     assert "I'll fix <strong>it</strong>." in text
     assert found.text["act ok"] == [
-        "✓Read a#",
-        "✓Edited a.py+1 -1#@@ -1 +1 @@\n-x\n+y\n z\n",
-        f"✓Updated to-do list 1 of 4 done#{listed}",
+        "✓Read a#1.1",
+        "✓Edited a.py+1 -1#1.3@@ -1 +1 @@\n-x\n+y\n z\n",
+        f"✓Updated to-do list 1 of 4 done#1.4{listed}",
     ]
-    assert found.text["act bad"] == ["✗Ran make testexit 2#no ruleno rule"]
+    assert found.text["act bad"] == ["✗Ran make testexit 2#1.2no ruleno rule"]
     assert "<ins>+y\n</ins>" in text
     assert "<del>-x\n</del>" in text
     facts = "4\u00a0actions · 1\u00a0failed · 1\u00a0file\u00a0changed · 12\u00a0tokens\u00a0in"
@@ -187,7 +192,7 @@ def test_a_sub_agents_actions_stand_inside_its_line() -> None:
     text = page(run_of(begin("t", "count"), *inner, end("t", "count")))
     lines = [re.sub("<.*?>", "", one) for one in re.findall(r"<summary>.*?</summary>", text)]
     assert lines == [
-        "✓Ran subagent count#", "✓Ran one#", "✓Ran subagent below#", "✗Ran twoexit 1#2",
+        "✓Ran subagent count#1.4", "✓Ran one#1.1", "✓Ran subagent below#1.3", "✗Ran twoexit 1#1.22",
     ]  # fmt: skip
     read(text)
 
@@ -208,7 +213,7 @@ def test_the_verdict_and_the_contents_come_first() -> None:
     text = page(b"".join(interleaved(*[[run] for run in runs])))
     found = read(text)
     assert found.text["title"] == ["do"] * 3
-    assert text.index("<nav><h1>") < text.index('<section class="run" id="1">')
+    assert text.index("<h1>") < text.index("<nav>") < text.index('<section class="run" id="1">')
     assert "✗ 3 runs: 2 succeeded, 1 failed" in found.text["end bad"][0]
 
 
@@ -272,7 +277,7 @@ def test_times_are_drawn_if_they_say_something() -> None:
     lines["tool_call"] |= clocks
     data = run_of(json.dumps(lines).encode() + b"\n", duration_ms=4000)
     text = page(data)
-    assert '<a href="#1.1"><title>Ran make, 2.0 s</title><rect' in text
+    assert '<a href="#1.1" tabindex="-1"><title>Ran make, 2.0 s</title><rect' in text
     assert 'width="50.00%"' in text
     assert "<svg" not in page(run_of(shell()))
 
@@ -311,7 +316,7 @@ def test_what_is_redacted_is_not_on_the_page() -> None:
 WORST = (
     "</pre>", "</details>", "</style>", "</title>", "<img src=x onerror=a()>", "<script>", "<!--",
     "-->", "]]>", "<?", '" onclick="a()', "' x='", "&lt;", "&#60;", "```", "~~~", "`", "\n", "\n\n",
-    "    ", "- ", "> ", "# ", "| a |\n|:-:|\n", "|", "\\", "[a](javascript:a())", "[a](http://b/",
+    "    ", "- ", "> ", "# ", "\n### a\n", "| a |\n|:-:|\n", "|", "\\", "[a](javascript:a())", "[a](http://b/",
     "![a](http://b/c.png)", "<http://a>", "http://a.b/", "[", "](", ")", "**", "{", '{"a":',
     "\t", "\r", "\x1b", "\x00", "\u2028", "\u202e", "\ud83d", "::error::", "##[x]", "a",
 )  # fmt: skip
@@ -386,6 +391,7 @@ def test_nothing_leads_to_what_is_left_out() -> None:
     )
     found = read(page(run_of(user(), *calls), "--max-report", "30K"))
     assert re.fullmatch(r"\d+ calls, details of \d+ calls left out", found.text["note"][0])
+    assert [text[-7:] for text in found.text["links"]] == ["70 more"] * 2
     assert "Ran make 89" in found.text["act bad"][-1]
     assert len(found.text["links"][0].split(" · ")) == 1
 

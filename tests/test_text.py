@@ -1007,6 +1007,7 @@ def printed(tool: str = "shell", status: str = "failure", **more: Any) -> dict[s
     pytest.param(printed(stdout="\x1b[1;31mno\x1b[0m\x1b]8;;x\x07"), ["no"], id="colors"),
     pytest.param(printed(stdout="a\tb\x07\n  ##[x]"), ["a       b\\x07", r"  \x23#[x]"], id="hostile"),
     pytest.param(printed(stdout="x" * 300), ["x" * 193 + "..."], id="wide"),
+    pytest.param(printed(stdout="=" * 99 + " 1 failed " + "=" * 99), ["=== 1 failed ==="], id="rules"),
     pytest.param(printed(stdout="  ::error::x"), [r"  \x3a:error::x"], id="runner"),
     pytest.param(printed(status="success", stdout="no"), ["no"], id="success"),
     pytest.param(printed(stdout="Exit code 2\nno"), ["no"], id="code-first"),
