@@ -13140,14 +13140,14 @@ class Document(Writer):
     most: ClassVar[int]  # bytes
     between: ClassVar[bytes]  # two chapters
     # What a form writes: a prompt or words, and when these were said; an Item with those below it;
-    # thoughts; the parts of a chapter whose run has ended, or of what is no run; a chapter of such
+    # thoughts; the parts of a chapter whose run has ended; a chapter of such
     # parts; what stands above all chapters, the best form first, and below; a prompt with images.
     # ``opens`` tells the kinds of details that an action's item opens.
     asked: Any
     said: Any
     write_item: Any
     thought: Any
-    frame = frame_file = lay_out = heads = foot = opens = pictured = cast("Any", None)
+    frame = lay_out = heads = foot = opens = pictured = cast("Any", None)
 
     def __init__(self, view: View, notes: Notes) -> None:
         super().__init__(view, notes)
@@ -13163,7 +13163,7 @@ class Document(Writer):
         self.good: list[int] = []  # chapters of runs that succeeded
         self.size = 0
 
-    def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
+    def lines(self, events: Iterable[Any]) -> Iterator[bytes]:
         for event in events:
             run = event.run
             if run is not None:
@@ -13174,8 +13174,9 @@ class Document(Writer):
             elif event.kind == IMPLIED:
                 yield from self.close_all(self.notes.total)
             elif event.kind == NO_RUN:
-                chapter = self.new_chapter()
-                self.end_chapter(chapter, self.frame_file(chapter, event))
+                run = Run(None, event.where)
+                run.agent, run.reason = "", event.text
+                self.close(RunInReport(run, self.new_chapter()))
             elif self.latest and self.acts and self.detail and (ended := notice_action(event)):
                 self.put(self.latest, Step([self.write_item(Item(ended), ())], "call"))
 
@@ -13285,15 +13286,12 @@ class Document(Writer):
 
     def close(self, part: RunInReport) -> None:
         chapter = part.chapter
-        del self.runs[part.run]
+        self.runs.pop(part.run, None)
         if self.acts:
             self.unfinished(part)
         if part.run.succeeded:
             self.good.append(chapter.number)
-        self.end_chapter(chapter, self.frame(part))
-
-    def end_chapter(self, chapter: Chapter, frame: Mapping[str, str]) -> None:
-        for name, text in frame.items():
+        for name, text in self.frame(part).items():
             self.add(chapter, name, text)
         if len(self.chapters) > max(self.room // LEAST_CHAPTER, 2):
             self.chapters.pop(self.good.pop() if self.good else chapter.number, None)
@@ -13466,27 +13464,22 @@ class Markdown(Document):
     def frame(self, part: RunInReport) -> Mapping[str, str]:
         chapter, run, totals = part.chapter, part.run, part.notes.totals
         mark, why = GOOD if run.succeeded else BAD, literal(excerpt(run.reason or ""))
-        name = literal(run.agent)
+        name, where = literal(run.agent), code_span(escape(run.where))
         if chapter.number > 1:
             name += f", run {chapter.number}"
         if self.view.headings:
-            name += f" ({code_span(escape(run.where))})"
+            name += f" ({where})"
+        words = name if run.agent else where, verdict_of(totals), why
         if not run.succeeded and chapter.steps and chapter.steps[-1].failed:
             chapter.parts["failure"] = [chapter.steps.pop().forms[0]]
         did = literal_html(join_facts(facts_done("", totals, named=False)))
         chapter.row = self.row(part, why)
         return {
-            "heading": f"### {mark} {': '.join(filter(None, (name, verdict_of(totals), why)))}",
+            "heading": f"### {mark} {': '.join(filter(None, words))}",
             "files": files_table(totals.files.values()),
             "sums": f"<details><summary>{did}</summary>",
             "foot": self.stated(totals),
         }
-
-    def frame_file(self, chapter: Chapter, event: Any) -> Mapping[str, str]:
-        file, why = code_span(escape(event.where)), literal(excerpt(event.text))
-        short = code_span(escape(cut_target(event.where, FILE_COLUMNS)))
-        chapter.row = f"| {BAD} | {short} | {cell(why)} | | |"
-        return {"heading": f"### {BAD} {file}: {why}"}
 
     def stated(self, totals: Totals) -> str:
         facts = [fact for _, fact in facts_stated(totals) if fact]
@@ -13523,12 +13516,12 @@ class Markdown(Document):
     def row(self, part: RunInReport, why: str) -> str:
         """A run in the table of several."""
         run, totals = part.run, part.notes.totals
-        title = literal(escape(part.title or run.name))
+        title = literal(escape(part.title or (run.agent and run.name)))
         counts = itertools.islice(facts_done("", totals, named=False), 3)
         mark = GOOD if run.succeeded else BAD
         time = format_duration(totals.took).replace(" ", "\u00a0") if totals.took else ""
         sums = literal(join_facts((*counts, (0, totals.cost)), ", "))
-        file = code_span(escape(cut_target(run.file, FILE_COLUMNS)))
+        file = code_span(escape(cut_target(run.file or run.where, FILE_COLUMNS)))
         whose = file if self.view.headings else literal(run.agent)
         why = " – ".join(filter(None, (title, why)))
         texts = f"{mark}\u00a0{part.chapter.number}", whose, why, time, sums
@@ -13780,10 +13773,9 @@ nav .title { flex: 1; }
 .end.bad :is(h1, h3), .bad > .mark, .bad > * > .mark, .why, .bad > .what b, .bad > * > .what b {
   color: var(--bad); }
 .end .why, .about { display: block; white-space: pre-wrap; } .about { color: var(--soft); }
-.links { font-size: .8125rem; color: var(--soft); } .links h3 { display: inline; }
-.links h3 { font: inherit; } .links h3::after { content: ": "; } .links ul { display: inline; }
-.links ul, .links li { margin: 0; padding: 0; } .links li { display: inline; }
-.links li + li::before { content: " · "; } .links a { color: inherit; text-decoration: underline; }
+.links { font-size: .8125rem; color: var(--soft); } .links h3::after { content: ": "; }
+.links * { display: inline; margin: 0; padding: 0; font: inherit; color: inherit; }
+.links li + li::before { content: " · "; } .links a { text-decoration: underline; }
 .time, .cost, time { color: var(--soft); font-size: .8125rem; font-variant-numeric: tabular-nums;
   white-space: nowrap; }
 nav .time, nav .cost { min-width: 3.5rem; text-align: right; }
@@ -13990,38 +13982,25 @@ class Page(Document):
             for file in itertools.islice(totals.files.values(), MAX_LINKS)
             if (place := part.places.get(file.path))
         ]
-        failed = sum(totals.failures.values())
-        lists = [
+        links = html(
             links_html("changed", changed, len(totals.files)),
-            links_html("failed", part.failures, failed),
-        ]
+            links_html("failed", part.failures, sum(totals.failures.values())),
+        )
         when = time_html(notes.started_ms, "%-d %b %Y, %H:%M UTC") if notes.started_ms else EMPTY
         about = [fact for fact in (run.agent, notes.cwd, when) if fact]
-        why = run.reason or ""
-        self.ending = verdict_of(totals), totals, why, about, run.succeeded
-        several = self.view.headings  # FILEs
-        title, file = part.title or run.name, cut_target(run.file, FILE_COLUMNS) if several else ""
+        verdict, why, place = verdict_of(totals) or "no run", run.reason or "", f"#{number}"
+        self.ending = verdict, totals, why, about, run.succeeded
+        name = f"{run.agent}: {run if self.view.headings else run.name}" if run.agent else run.where
+        title = part.title or (run.name if run.agent else why)
+        file = cut_target(run.file or run.where, FILE_COLUMNS) if self.view.headings else ""
         self.title = self.title or title
-        part.chapter.row = row_html(title, file, run.succeeded, totals, f"#{number}")
+        part.chapter.row = row_html(title, file, run.succeeded, totals, place)
+        head = element("header", element("h2", element("a", name, href=place)), when)
         return {
-            "heading": self.heading(number, f"{run.agent}: {run if several else run.name}", when),
-            "files": html(*lists, timeline_html(longest(part.bars), began, began + totals.took)),
-            "foot": ending_html(f"#{number}", *self.ending),
+            "heading": html(Html(f'<section class="run" id="{number}">'), head),
+            "files": html(links, timeline_html(longest(part.bars), began, began + totals.took)),
+            "foot": ending_html(place, *self.ending),
         }
-
-    def frame_file(self, chapter: Chapter, event: Any) -> Mapping[str, str]:
-        where, why, number = event.where, event.text, chapter.number
-        self.ending = "no run", Totals(), why, (), False
-        chapter.row = row_html(why, cut_target(where, FILE_COLUMNS), False, Totals(), f"#{number}")
-        return {
-            "heading": self.heading(number, where, EMPTY),
-            "foot": ending_html(f"#{number}", *self.ending),
-        }
-
-    def heading(self, number: int, name: str, when: Html) -> Html:
-        """The beginning of a run's section."""
-        head = element("h2", element("a", name, href=f"#{number}"))
-        return html(Html(f'<section class="run" id="{number}">'), element("header", head, when))
 
     def lay_out(self, chapter: Chapter) -> bytes:
         """A section, without links to what is left out."""
