@@ -1484,7 +1484,7 @@ RUN_FAILURES = {
     ),
     "auth": (
         rf"(?i){STATUS_CODE.format('401|403')}|unauthori[sz]ed|forbidden|log(?:ged)?[ -]?in\b"
-        r"|authenticat|api[ _-]?key|credentials|(?:invalid|expired) .{0,20}token"
+        r"|authenticat|auth method|api[ _-]?key|credentials|(?:invalid|expired) .{0,20}token"
     ),
     "timeout": (
         rf"(?i){STATUS_CODE.format('504')}|\btim(?:ed|e)[ -]?out|ETIMEDOUT|deadline exceeded"
@@ -1522,6 +1522,11 @@ class Outcome(Struct, gc=False):
     status: str
     variant: str
     found: Any
+
+    @property
+    def begun(self) -> bool:
+        """Does it go on in the background? Cursor says so beside what it found."""
+        return True in (self.found.isBackground, as_object(self.body.result).get("isBackground"))
 
 
 # A target tells what a call is about, from its arguments and the run's directory; a fact tells what
@@ -1652,8 +1657,7 @@ def first_fact(*facts: Fact) -> Fact:
 
 
 def in_background(call: Outcome) -> str:
-    marks = call.found.isBackground, as_object(call.body.result).get("isBackground")
-    return "in background" if True in marks else ""
+    return "in background" if call.begun else ""
 
 
 file_size = counted("fileSize", "byte")
@@ -1942,8 +1946,8 @@ class Action(Struct, frozen=True, gc=False):
 
 
 def label_call(outcome: Outcome) -> Action:
-    tool, begun = outcome.tool[: EXCERPT + 1], outcome.found.isBackground is True
-    return plain_action(tool, outcome.status, as_integer(outcome.found.exitCode), begun)
+    tool, code = outcome.tool[: EXCERPT + 1], as_integer(outcome.found.exitCode)
+    return plain_action(tool, outcome.status, code, outcome.begun)
 
 
 @functools.lru_cache(256)
@@ -3580,9 +3584,10 @@ class Counted:
         if model not in self.models and len(self.models) < MAX_NAMES:
             self.models += (model,)
 
-    def other_models(self, stated: Iterable[str]) -> list[str] | None:
-        """All models, if they are more than the one that the init states."""
-        used = [*dict.fromkeys((*self.models, *stated))]
+    def other_models(self, stated: Sequence[str]) -> list[str] | None:
+        """All models, as the result states them or as messages do, if they are more than the one
+        that the init states."""
+        used = [*(stated or self.models)]
         return None if used in ([], [self.first_model]) else used
 
 
@@ -4351,6 +4356,8 @@ class Claude(Translator):
             self.final, self.stopped_agent, self.words_of_host = self.event, "", ""
         self.begin_message(line.message and line.message.id)
         self.blocks(role, line, content)
+        if role == "assistant" and line.message and line.message.model:
+            self.counted.use_model(line.message.model)
 
     def blocks(self, role: str, line: Any, content: Any) -> None:
         say = self.say if role == "assistant" else self.hear
@@ -6415,12 +6422,18 @@ class Goose(Translator):
         text, error = content_text(result["content"] or value), response["error"]
         code = result["structuredContent.exit_code"]
         kind = "timeout" if result["structuredContent.timed_out"] is True else ""
+        if GOOSE_REFUSAL.match(text):
+            failed, kind = True, "rejected"
         self.answer(identity, text, error=error, failed=failed, kind=kind, code=code)
 
 
 GOOSE_ERROR = regex(
     r"\s*(?:Ran into this error|Network error): "
     r"|\s*I've reached the maximum number of actions I can do without user input\."
+)
+# What stands for the output of a call that was not made; older versions call that no error.
+GOOSE_REFUSAL = regex(
+    r"The user has declined to run this tool\.|Let the user know the tool call was skipped"
 )
 GOOSE_OWN = ("developer", "todo", "summon", "skills", "memory", "platform", "computercontroller")
 
@@ -6620,7 +6633,7 @@ AGENT_SIGNS = f"""
     run_start  cline  providerId=" modelId="
     run_result  cline  finishReason=" iterations|usage|durationMs
     hook_event  cline  hookEventName=" agentId|taskId
-    message  goose  !parentId !:logged message.role message.content
+    message  goose  !parentId|timestamp !:logged message.role message.content
     complete  goose  total_tokens input_tokens|output_tokens|<total_tokens
     notification  goose  extension_id
     *  qwen  {CLAUDE_SAVED_IT} systemPayload|toolCallResult|message.parts
@@ -6690,7 +6703,8 @@ AGENT_SIGNS = f"""
     -  antigravity  event=step_update step_update.step_type|step_update.conversation_id
     -  antigravity  event=result result.conversation_id|result.num_turns
     -  acp  jsonrpc=2.0 method=session/* params={{
-    -  acp  jsonrpc=2.0 result.stopReason
+    -  acp  jsonrpc=2.0 result.stopReason|result.sessionId|result.agentCapabilities
+    -  acp  jsonrpc=2.0 result.agentInfo|params.clientCapabilities
 """
 
 
@@ -8261,19 +8275,35 @@ def commands_in(line: str, depth: int = 0, *, tells: bool = True) -> Iterator[Sh
     import tree_sitter_bash
 
     parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
-    root = parser.parse(line.encode("utf-8", "replace")).root_node
+    source = line.encode("utf-8", "replace")
+    root = parser.parse(source).root_node
     if root.has_error or depth > MAX_DEPTH:
         raise UnclearError
-    options = settings[0] if (settings := SETTINGS.match(line)) else ""
-    nodes = [(root, tells)]
+    settings = SETTINGS.match(line)
+    options = settings[0] if settings and not UNSET.search(line) else ""
+    nodes, sure, redefined = [(root, tells)], True, set[str]()
     while nodes:
         node, tells = nodes.pop()
         nodes += reversed(
             [*zip(node.children, which_tell(node, options, tells=tells), strict=True)]
         )
         if node.type == "command":
-            words = [word_of(part) for part in node.named_children if part.type not in NO_WORDS]
-            yield from started_by(words, depth, tells=tells)
+            parts = node.named_children
+            gaps = (source[a.end_byte : b.start_byte] for a, b in itertools.pairwise(parts))
+            if b"\\\n" in gaps:  # in the middle of a word, which the parser takes for two
+                raise UnclearError
+            words = [word_of(part) for part in parts if part.type not in NO_WORDS]
+            if words[:1] == ["alias"]:
+                redefined.update(word.partition("=")[0] for word in words)
+            itself = sure and redefined.isdisjoint(words[:1])
+            yield from started_by(words, depth, tells=tells and itself)
+            sure = sure and not may_leave(words)
+        elif node.type == "heredoc_redirect":
+            start, *body = (source_of(part) for part in node.named_children)
+            for script in [] if QUOTED_END.match(start) else BACKQUOTES.finditer("".join(body)):
+                yield from commands_in(script[1], depth + 1, tells=False)
+        elif node.type == "function_definition":
+            redefined.add(source_of(node.named_children[0]))
         elif node.type in ("declaration_command", "unset_command"):
             yield ShellCommand(source_of(node).split(), tells)
 
@@ -8299,11 +8329,22 @@ def which_tell(node: Any, options: str, *, tells: bool) -> Iterator[bool]:
 
 
 # What a line may set before all else, so that it ends well only if its parts do.
+QUOTED_END = regex(r"[\w-]*[\"'\\]")  # the end of a document whose text nothing is done to
+BACKQUOTES = regex(r"(?s)(?<!\\)`((?:[^`\\]|\\.)*)`")
+UNSET = regex(r"\bset[ \t]+\+")  # what takes it back
 SETTINGS = regex(r"(?:\s*set(?:[ \t]+(?:[-+]\w+|pipefail))+[ \t]*(?:;|&&|\n))+")
 MAX_OPTIONS = 20  # words before the first that is no option, or the value of one
 NO_WORDS = frozenset(
     "variable_assignment file_redirect heredoc_redirect herestring_redirect".split()
 )
+
+
+def may_leave(words: Sequence[str]) -> bool:
+    """May a command end its line well, before what follows?"""
+    program, *rest = words or [""]
+    if program in ("exit", "return"):
+        return re.fullmatch("0*[1-9][0-9]*", words[-1]) is None
+    return (program == "exec" and rest != []) or (program == "trap" and "exit" in " ".join(rest))
 
 
 def source_of(node: Any) -> str:
@@ -8333,6 +8374,10 @@ def started_by(words: Sequence[str], depth: int, *, tells: bool) -> Iterator[She
     yield ShellCommand([program, *rest], tells)
     tells, depth = tells and program not in HIDES_STATUS, depth + 1
     starter, started = starter_in(program, rest)
+    blocks = rest[rest.index("{") :] if "{" in rest else []  # of PowerShell
+    for is_sign, group in itertools.groupby(blocks, "{}".__contains__):
+        if not is_sign and not (block := [*group])[0].startswith("$"):
+            yield from started_by(block, depth, tells=False)
     if program == "find":
         for at, word in enumerate(rest):
             if word in ("-exec", "-execdir", "-ok", "-okdir") and rest[at + 1 :]:
@@ -8381,7 +8426,7 @@ def without_options(words: list[str], row: Collection[str]) -> list[str]:
         word = words[at]
         if f"!{word}" in row:
             return []
-        if word.startswith("-") and word != "-":
+        if word.startswith("-"):
             at += 2 if word in row else 1
         elif re.match(r"[A-Za-z_]\w*=", word):
             at += 1
@@ -8396,6 +8441,7 @@ SHELL_NAMES = frozenset("sh bash zsh dash ksh fish".split())
 SCRIPT_FLAGS = {  # what stands before a script
     **dict.fromkeys(SHELL_NAMES, "-[a-zA-Z]*c"), **dict.fromkeys(("su", "script"), "-c|--command"),
     **dict.fromkeys(("pwsh", "powershell"), "(?i)-c(?:ommand)?"), "cmd": "(?i)/[ck]",
+    **dict.fromkeys(("docker", "podman"), "--entrypoint"), "npx": "-c|--call", "nix-shell": "--run",
 }  # fmt: skip
 CONTAINER = (
     "-e -u -w -v -p -h --env --user --workdir --volume --name --network --entrypoint --mount"
@@ -8409,10 +8455,11 @@ STARTERS = {
     "xargs": "-a -d -E -I -L -n -P -s --max-args --max-procs --replace --arg-file --delimiter",
     "strace": "-e -o -p -s -u", "flock": "-w -E N", "runuser": "-u -g", "command": "!-v !-V",
     "watch": "-n --interval LINE", "parallel": "-j -a -I --jobs LINE", "eval": "LINE",
+    **dict.fromkeys(("iex", "Invoke-Expression"), "LINE"), "Start-Process": "",
     "ssh": "-i -p -l -o -F -J -L -R -D -W -b -c -E -e -I -m -O -Q -S -w N LINE",
     "uv run": "-p -m --python --with --project --directory --env-file --group --extra --package",
-    "npx": "-p --package -c", "conda run": "-n -p --name --prefix", "kubectl exec": "-c -n N",
-    "direnv exec": "N", "aws-vault exec": "N", "rustup run": "N",
+    "npx": "-p --package", "conda run": "-n -p --name --prefix", "kubectl exec": "-c -n N",
+    "yarn run": "", "direnv exec": "N", "aws-vault exec": "N", "rustup run": "N",
     **{
         f"{program} {verb}": f"{CONTAINER} N"
         for program in ("docker", "podman", "docker compose", "podman compose", "docker-compose")
@@ -8420,7 +8467,12 @@ STARTERS = {
     },
     **dict.fromkeys(("chroot", "taskset"), "N"),
     "pnpm": "-C -F --dir --filter", **dict.fromkeys("xvfb-run cross-env yarn bunx uvx".split(), ""),
-    **dict.fromkeys("nohup setsid builtin coproc unbuffer caffeinate".split(), ""),
+    **dict.fromkeys(
+        "nohup setsid builtin coproc unbuffer caffeinate chronic dbus-run-session dotenv firejail "
+        "proxychains proxychains4 systemd-run tini torsocks unshare".split(),
+        "-p --property --unit",
+    ),
+    **dict.fromkeys(("gosu", "su-exec", "chrt"), "N"), "sshpass": "-p -f -e",
     **dict.fromkeys(("python -m", "py -m", "coverage run", "uv tool run", "bun run", "bun x"), ""),
     **{f"{program} run": "" for program in "poetry pipenv pdm hatch rye pipx pixi".split()},
     **{
@@ -8631,7 +8683,7 @@ class Selector(NamedTuple):
         """``well``: a call has to have ended, and well unless a term asks for its status."""
         if well and event.type == "tool_call":
             outcome, asked = outcome_of(event), any(term.key == "status" for term in self.terms)
-            ended = event.subtype == "completed" and outcome.found.isBackground is not True
+            ended = event.subtype == "completed" and not outcome.begun
             if not ended or not (asked or outcome.status == "ok"):
                 return False
         return all(term.matches(event, unclear=unclear, well=well) for term in self.terms)

@@ -371,9 +371,10 @@ GOOSE: dict[str, Stream] = {
         *goose_call("developer__text_editor", {"command": "view", "path": "a"}),
         *goose_call("text_editor", {"command": "str_replace", "path": "a"}, owner="developer"),
         *goose_call("gh__list", {}), *goose_call("search", {}, owner="docs"),
+        *goose_call("write", {"path": "n"}, "The user has declined to run this tool.", owner="developer"),
         {"type": "notification", "extension_id": "developer", "log": {"message": "x"}}, goose_says("All "),
         goose_says("done."), GOOSE_LAST], "{shell} make (exit 0)", "{shell} false (exit 1)", "{read} a",
-        "{edit} a", "{mcp} gh/list", "{mcp} docs/search"),
+        "{edit} a", "{mcp} gh/list", "{mcp} docs/search", "{not write} n (rejected: The user has declined to run this tool.)"),
     "goose-refused": ok(
         [goose("assistant", {"type": "toolRequest", "id": "t-x", "toolCall": {"status": "success", "value": {"name": "write", "arguments": {}}}}),
         goose("user", GOOSE_REFUSED), goose_says("Sorry."), GOOSE_LAST],

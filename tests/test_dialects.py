@@ -189,7 +189,8 @@ RECOGNIZED = [
     ("goose", {"type": "complete", "total_tokens": None}),
     ("cursor", {"role": "user", "message": {"content": "x"}}),
     ("acp", {"jsonrpc": "2.0", "method": "session/update", "params": {}}),
-    ("acp", {"jsonrpc": "2.0", "id": 1, "result": {"stopReason": "end_turn"}}),
+    *(("acp", {"jsonrpc": "2.0", "id": 1, "result": {key: "x"}}) for key in ("stopReason", "sessionId")),
+    ("acp", {"jsonrpc": "2.0", "id": 1, "params": {"clientCapabilities": {}}}),
     ("pi", {"type": "message", "id": "x", "parentId": None, "message": {"role": "user",
         "timestamp": 1}}),
     # Saved by others, in forms that nothing here reads: Droid, Gemini CLI, Grok, Kimi, dsh.

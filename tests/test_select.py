@@ -643,7 +643,7 @@ COMMANDS = {
     r"find . -exec rm -f {} \;": "find . -exec rm -f {} ; | rm -f {} ;",
     "sh -c 'curl x; bash -lc \"git push\"'": 'sh -c curl x; bash -lc "git push" | curl x | bash -lc git push | git push',
     "cat <<'E'\ncurl x\nE": "cat",
-    "cat <<E\n$(curl x)\nE": "cat | curl x",
+    "cat <<E\n$(curl x) `rm x`\nE": "cat | rm x | curl x",
     "echo $(curl x) `wget y`": "echo $(curl x) `wget y` | curl x | wget y",
     "diff <(curl a) b > /tmp/curl": "diff <(curl a) b | curl a",
     "if true; then a; fi; for i in x; do b; done": "true | a | b",
@@ -656,11 +656,14 @@ COMMANDS = {
     "watch -n 1 flock /l curl x": "watch -n 1 flock /l curl x | flock /l curl x | curl x",
     "pwsh -Command 'ls; curl x'": "pwsh -Command ls; curl x | ls | curl x",
     "cmd.exe /c curl x": "cmd.exe /c curl x | curl x",
+    "try { curl x } catch { $_ }": "try { curl x } catch { $_ } | curl x | catch",
+    "iex 'a'; Start-Process b": "iex a | a | Start-Process b | b",
     "bash x.sh; sh --version": "bash x.sh | sh --version",
     "uv --project x run --with y pytest": "uv --project x run --with y pytest | pytest",
     "poetry run python3.12 -m pytest": "poetry run python3.12 -m pytest | python3.12 -m pytest | pytest",
     "npx -p jest jest; pnpm -C a exec tsc": "npx -p jest jest | jest | pnpm -C a exec tsc | tsc",
     "docker compose run -e A=b app curl": "docker compose run -e A=b app curl | curl",
+    "docker run --entrypoint a img x": "docker run --entrypoint a img x | a",
     "docker-compose up; uv pip install curl": "docker-compose up | uv pip install curl",
     "ssh -p 1 host 'cd x; curl y'": "ssh -p 1 host cd x; curl y | cd x | curl y",
     "command -v curl; sudo -l curl": "command -v curl | sudo -l curl",
@@ -671,6 +674,7 @@ COMMANDS = {
     "wget -O - x | bash -s -- y": None,
     "sudo " * 3000 + "curl x": None,
     "$CMD x": None,
+    "cu\\\nrl x": None,
     'bash -c "$X"': None,
     "git push 'x": None,
 }
@@ -711,6 +715,7 @@ podman compose exec a / docker-compose run a / xvfb-run -a / cross-env A=b / yar
 builtin / unbuffer / caffeinate -i / python3 -m / py -m / coverage run / uv tool run / bun run / bun x
 pipenv run / pdm run / hatch run / rye run / pipx run / pixi run / npm exec -- / yarn dlx / bundle exec
 mise x -- / rbenv exec / pyenv exec / opam exec -- / stack exec -- / tox exec -- / composer exec
+env - A=b / chronic / systemd-run -p A=b / gosu me / unshare -r / yarn run
 """
 
 
@@ -726,11 +731,13 @@ TELLING = {
     "pytest || true": "", "! pytest": "", "! a | b": "", "a && b || c": "", "pytest &": "",
     "a & b": "b", "a && b &": "", "pytest | tail": "tail", "a;": "a", "(a; b)": "b",
     "{ a && b; }": "a, b", "if a; then b; fi": "", "for x in y; do a; done": "", "x=$(a)": "",
-    "echo $(a)": "echo $(a)", "f() { a; }; f": "f", "a && (b || c) && d": "a, d",
+    "echo $(a)": "echo $(a)", "f() { a; }; f": "", "a && (b || c) && d": "a, d",
     "set -o pipefail && a | b": "set -o pipefail, a, b",
     "set -eu\na\nb && c\nd | e\n(f && g)\nh": "set -eu, a, e, f, g, h",
     "set +e; a; b": "b", "timeout 5 bash -c 'a && b; c'": "timeout 5 bash -c a && b; c, bash -c a && b; c, c",
     "find . -exec a +": "find . -exec a +", "trap a EXIT": "trap a EXIT", "uv run a": "uv run a, a",
+    "exit 0; a": "", "b || exit 1; a": "a", "if b; then exit; fi; a": "", "trap 'exit 0' EXIT; a": "",
+    "alias a=b; a": "", "exec b; a": "", "set -e; a; set +e; b": "b",
 }  # fmt: skip
 
 
@@ -767,7 +774,7 @@ def test_commands_of_other_spellings() -> None:
     assert convert(parsed, "--fail-on", "command=make *").status == 1
     for glob, shown in (("make *", True), ("rm *", False)):  # stated is not shown
         assert convert(parsed, "--fail-unless", f"command={glob}").status == (not shown)
-    started_only = {"success": {"exitCode": 0, "isBackground": True}}
+    started_only = {"success": {"exitCode": 0}, "isBackground": True}
     behind = (
         init() + b"".join(call("shellToolCall", "c", {"command": "make"}, started_only)) + result()
     )

@@ -703,7 +703,7 @@ EXPORT = json.dumps({"info": {"id": "ses_1"}, "messages": [EXPORTED]}, indent=2)
 
 # What Droid, Gemini CLI, Grok Build and Kimi Code save: types of streams, around other members.
 SAVED_BY_DROID = b"""{"type":"session_start","id":"d","title":"A task","owner":"me","cwd":"/w"}
-{"type":"message","id":"1","parentId":"d","timestamp":"2026-01-01T00:00:00Z","message":{"role":"user","content":[{"type":"text","text":"Go."}]}}
+{"type":"message","id":"1","timestamp":"2026-01-01T00:00:00Z","message":{"role":"user","content":[{"type":"text","text":"Go."}]}}
 {"type":"message","id":"2","parentId":"1","timestamp":"2026-01-01T00:00:01Z","message":{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"Execute","input":{"command":"ls"}}]}}
 """
 SAVED_BY_GEMINI = b"""{"sessionId":"g","projectHash":"0","kind":"main"}
