@@ -8299,8 +8299,9 @@ def commands_in(line: str, depth: int = 0, *, tells: bool = True) -> Iterator[Sh
             yield from started_by(words, depth, tells=tells and itself)
             sure = sure and not may_leave(words)
         elif node.type == "heredoc_redirect":
-            start, *body = (source_of(part) for part in node.named_children)
-            for script in [] if QUOTED_END.match(start) else BACKQUOTES.finditer("".join(body)):
+            text = {part.type: source_of(part) for part in node.named_children}
+            raw = QUOTED_END.match(text.get("heredoc_start", ""))
+            for script in BACKQUOTES.finditer("" if raw else text.get("heredoc_body", "")):
                 yield from commands_in(script[1], depth + 1, tells=False)
         elif node.type == "function_definition":
             redefined.add(source_of(node.named_children[0]))

@@ -213,7 +213,10 @@ def test_a_run_of_several_models() -> None:
     assert (row["model"], row["cost_usd"]) == ("b", 0.75)
     assert rows(data, "json")[0]["modelUsage"] == usage
     said = [{"type": "assistant", "uuid": "u", "message": {"model": name}} for name in "ab"]
-    for more, models in (({}, ["a", "b"]), ({"modelUsage": {"a[1m]": {}, "c": {}}}, ["a[1m]", "c"])):
+    for more, models in (
+        ({}, ["a", "b"]),
+        ({"modelUsage": {"a[1m]": {}, "c": {}}}, ["a[1m]", "c"]),
+    ):
         (row,) = rows(b"".join(claude(*said, DONE | more)), "runs")
         assert row["models"] == models
 
