@@ -2606,18 +2606,30 @@ def read_frames(
 
 def set_apart(frames: Iterator[Frame]) -> Iterator[Frame]:
     """The same with the first line in a frame of its own: it nearly always shows the agent, and the
-    others are decoded into that agent's members at once. So are lines behind others that hold
-    nothing: one step takes all of them."""
+    others are decoded into that agent's members at once. So are lines before others and behind them
+    that hold nothing: one step takes all of them."""
     is_first = True
     for frame in frames:
         if isinstance(frame, RejectedPiece) or not frame:
             yield frame
             continue
-        first, last, is_first = frame.find(b"\n") + 1 if is_first else 0, 0, False
+        begin = end = 0
+        if not frame[:2].strip(VOID):
+            begin = frame.rfind(b"\n", 0, len(frame) - len(frame.lstrip(VOID))) + 1
+        first = max(begin, frame.find(b"\n", begin) + 1 if is_first else 0)
         if frame.endswith((b"\n\n", b"\n{}\n")):
-            last = frame.find(b"\n", len(frame.rstrip(b" \t\r\n{}"))) + 1
-        ends = (0, first, max(first, last), len(frame))
-        yield from filter(None, (frame[begin:end] for begin, end in itertools.pairwise(ends)))
+            end = frame.find(b"\n", len(frame.rstrip(VOID))) + 1
+        ends, is_first = (0, begin, first, max(first, end), len(frame)), False
+        yield from filter(None, (frame[one:other] for one, other in itertools.pairwise(ends)))
+
+
+def holds_nothing(frame: bytes) -> bool:
+    """Is each line of a frame blank, or an empty object?"""
+    begins = frame[:2].strip(VOID)  # nearly always
+    return not (begins or frame.translate(None, b" \t\r").replace(b"{}\n", b"").strip(b"\n"))
+
+
+VOID = b" \t\r\n{}"  # what lines that say nothing are made of
 
 
 def line_frames(arriving: Iterable[bytes], limit: int) -> Iterator[Frame]:
@@ -2751,8 +2763,6 @@ NESTING = {"{": 1, "[": 1, "}": -1, "]": -1}
 
 # Where log collectors put the lines that they wrap: after CRI's tag, or in a member of an object.
 CRI, OBJECT = "CRI", "jsonPayload"
-SAYS_SOMETHING = regex(rb"[ \t\r\n{}]*[^ \t\r\n{}]")  # a long line isn't copied
-EMPTY_LINES = regex(rb"(?:[ \t\r{}]*\n)+")
 EVENTS_PROBED = 100  # events of no agent, and without an envelope, after which none is expected
 ENVELOPES = (
     CRI, "log", "message", "line", "MESSAGE", "body.stringValue", "body", "textPayload", OBJECT,
@@ -2844,6 +2854,7 @@ class Unwrapper:
         self.named = unwrap != "auto"
         self.place = unwrap if self.named else ""  # of the last line
         self.wrapping = b"", ""  # of the last line before it is decided: its stream, and its prefix
+        self.head = b""  # how the last line in an envelope begins
         self.decided = False
         self.probed = 0
         self.begun: dict[bytes, bytearray] = {}  # lines that are incomplete, by writer
@@ -2851,12 +2862,10 @@ class Unwrapper:
 
     def frames(self, wrapped: Iterator[Frame]) -> Iterator[Frame]:
         for frame in wrapped:
-            if isinstance(frame, RejectedPiece) or not SAYS_SOMETHING.match(frame):
+            if isinstance(frame, RejectedPiece) or holds_nothing(frame):
                 yield frame
                 continue
-            if empty := EMPTY_LINES.match(frame):
-                yield empty[0]
-            lines, at = lines_of(frame[empty.end() :] if empty else frame), 0
+            lines, at = lines_of(frame), 0
             while not self.decided and at < len(lines):  # what follows a line may depend on it
                 yield self.open(lines[at])
                 at += 1
@@ -2885,7 +2894,8 @@ class Unwrapper:
         )
         piece = next(certain, None)
         if piece is None and self.decided:
-            return RejectedPiece(line, OUTSIDE) if line.strip(BLANKS) else line
+            broken = line.startswith(self.head) and not members(line)
+            return RejectedPiece(line, OUTSIDE) if line.strip(BLANKS) and not broken else line
         if piece is None:
             if not self.named:
                 self.place = ""
@@ -2893,6 +2903,7 @@ class Unwrapper:
             return line
         self.source.wrapped, self.place = True, piece.place
         brace = 0 if piece.place == CRI else line.find(b"{")
+        self.head = line[: line.find(b":") + 1]
         wrapping = piece.stream, prefix_kind(line[:brace]) if brace else ""
         if not self.decided:
             self.wrapping = wrapping
@@ -2962,7 +2973,7 @@ class Reader:
         """The lines of a frame with their events; whoever takes them counts those that pass."""
         if isinstance(frame, RejectedPiece):
             return [(frame.data, self.reject(frame))]
-        if not SAYS_SOMETHING.match(frame) and {*frame.split()} <= {b"{}"} and not self.decide():
+        if holds_nothing(frame) and not self.decide():
             return self.read_nothing(frame)
         lines = lines_of(frame)
         if self.decide():  # an event without it is somebody else's
@@ -2977,9 +2988,11 @@ class Reader:
 
     def read_nothing(self, frame: bytes) -> Iterator[tuple[bytes, Any]]:
         """One event for all lines of a frame in which each is empty, or an empty object."""
-        begin, objects = self.source.at, frame.split()
-        if objects:
-            yield b"\n".join((*objects, b"")), self.event_type()
+        begin = self.source.at
+        if b"{" in frame:
+            blank = frame.count(b"{}\n") * 3 < len(frame)
+            lines = filter(None, map(bytes.strip, lines_of(frame))) if blank else ()
+            yield b"\n".join((*lines, b"")) or frame, self.event_type()
         self.source.at = begin + frame.count(b"\n") + (frame[-1:] not in b"\n")
 
     def decide(self) -> str | None:
@@ -2991,7 +3004,7 @@ class Reader:
     def reject(self, piece: RejectedPiece) -> Rejected:
         if piece.reason is OUTSIDE:
             found = self.find_events(stripped(piece.data))
-            return found if isinstance(found, Rejected) else ELSEWHERE
+            return NO_EVENT if isinstance(found, Rejected) else ELSEWHERE
         if not piece.reason:
             self.source.at -= 1  # it goes on in a line that counts
             return Rejected("")
@@ -3041,7 +3054,7 @@ class Reader:
             if several := self.read_several(text[brace:]):
                 return text[:brace], several
             reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-            damaged = not brace or (self.prefix and prefix_kind(text[:brace]) == self.prefix)
+            damaged = prefix_kind(text[:brace]) == (self.prefix or "")
             return Rejected(reason) if damaged else NO_EVENT
         if brace and event.type is None and not says_kind(members(text[brace:])):
             return NO_EVENT
@@ -6710,7 +6723,7 @@ AGENT_SIGNS = f"""
 
 def recognize(line: bytes) -> str | None:
     """The agent that a line shows, or None."""
-    own = members(line) if SAYS_SOMETHING.match(line) else {}
+    own = members(line) if b":" in line else {}
     kind = decode_raw(own.get("type", b"")) if own else None
     if not own or not (kind is None or isinstance(kind, str)):
         return None
@@ -6861,8 +6874,7 @@ def unread_form(event: Event) -> str:
 
 def wraps_event(event: Event) -> bool:
     """Does an envelope that isn't taken off hold an event of an agent?"""
-    says = event.type is None and SAYS_SOMETHING.match(event.raw)
-    pieces = contents(event.raw) if says else ()
+    pieces = contents(event.raw) if event.type is None and b":" in event.raw else ()
     return any(
         recognize(piece.text) or decode_as(piece.text, Event).type in CURSOR_TYPES
         for piece in pieces
@@ -6905,8 +6917,8 @@ def form_of(kind: type[Translator], event: Event) -> type[Translator]:
 
 
 def words_or_calls_in(line: bytes, maker: EventMaker) -> Iterator[tuple[bytes, str | None]]:
-    """What an agent says or does in a line, wrapped or not, that isn't the end of a run; and the
-    session that it names."""
+    """What an agent says or does in a line, wrapped or not, that is neither an error nor the end of
+    a run; and the session that it names."""
     text = line[max(line.find(b"{"), 0) :]
     for inner in (text, *(piece.text for piece in contents(text))):
         event = decode_as(inner, Event)
@@ -6916,7 +6928,7 @@ def words_or_calls_in(line: bytes, maker: EventMaker) -> Iterator[tuple[bytes, s
             name = kind.session_in(event)
             events = kind(maker).translate(event) if kind.translates else ()
             kinds = {one.kind for one in events} or {event_kind(event)}
-            if END not in kinds and kinds & {INIT, ACT}:
+            if event.type != "error" and END not in kinds and kinds & {INIT, ACT}:
                 yield inner, name
 
 
@@ -7756,11 +7768,12 @@ def stated_agent(event: Event, agent: str) -> str:
 
 
 def is_strangers_end(event: Event, session: Session) -> bool:
-    """Does an end name no session, in an open run of an agent whose ends always name theirs?"""
+    """Does an end not name the session of an open run, whose agent's ends always name theirs?"""
     named = session.key and not (session.anonymous or event.session_id)
     if not (named and session.run) or event.type not in session.reader.named_ends:
         return False
-    return not session.reader.session_in(event)
+    stated = session.reader.session_in(event)
+    return stated is None or stated != session.translator.session
 
 
 # ---------------------------------------------------------------- words
@@ -11895,7 +11908,7 @@ class Shortener:
         self.told = False
 
     def fit(self, line: bytes) -> bytes:
-        return line if len(line) <= self.limit else self.shorten(line)
+        return self.shorten(line) if len(line) > self.limit and b'"' in line else line
 
     def cut(self, events: Iterable[Event], reread: Callable[[bytes], Event]) -> Iterator[Event]:
         """Shorten calls themselves, for a writer whose lines aren't theirs."""

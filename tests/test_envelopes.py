@@ -322,7 +322,8 @@ def test_samples(wrap: Wrap, name: str) -> None:
 
 # ---------------------------------------------------------------- one wrapping for a FILE
 
-SUCCESS, FAILURE = result(), result(is_error=True, error="no")
+SUCCESS = result()
+FAILURE = result(is_error=True) + event("error", sessionID="s", error="no") + b"{\n"
 
 
 def prefixed(prefix: str) -> Wrap:
@@ -405,7 +406,7 @@ def test_a_level_may_differ(prefix: str) -> None:
         for line, level in zip(lines, itertools.cycle(levels), strict=False)
     ]
     assert convert(wrapped, *SAME) == Ended(whole_run(), "", 0)
-    for stranger in (b"UTC ", b"WARN mcp: ", b"10 "):
+    for stranger in (b"", b"UTC ", b"WARN mcp: ", b"10 "):
         assert convert([*wrapped[:-1], stranger + SUCCESS]).status == 1
         assert convert([*wrapped, stranger + b'{"type":"result"']).status == 0  # nor is it damage
 

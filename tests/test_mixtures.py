@@ -283,6 +283,7 @@ def test_no_stranger_takes_over_from_a_given_agent(agent: str) -> None:
 
 STRANGE_ENDS: list[dict[str, Any]] = [
     {"type": "result", "status": "success"}, {"type": "result", "exitCode": 0},
+    {"type": "result", "subtype": "success", "is_error": False, "sessionId": "x"},
     {"type": "turn.completed", "player": "x"}, {"type": "agent_end", "name": "x"},
     {"type": "turn_end"}, {"type": "completion", "finalText": "x"},
     {"type": "done", "reason": "idle"},
