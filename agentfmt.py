@@ -9012,9 +9012,14 @@ class Rule(NamedTuple):
         return self.edge() + body + EDGE_AFTER * self.source.endswith("$")
 
     def hint(self) -> str:
-        """The expression of the first look: fast, for it begins with a literal and is bounded."""
+        """The expression of the first look: fast, for it begins with a literal and is bounded. Of
+        what follows a word some characters are enough: few states, and hardly a wrong one."""
         _, literal, rest = self.parts()
         body = re.sub(GROUP, "(?:", literal + rest)
+        most = 99 if self.of_any_issuer or not BEGINS_WITH_WORD.match(literal) else TELLTALE
+        least = LAST_COUNT.search(body)
+        if least and int(least[1]) > most:
+            return f"{body[: least.start()]}{{{most}}}"
         if self.source.endswith("$"):
             return body + EDGE_AFTER
         return re.sub(r",}$", "}", body)  # no more than the least
@@ -9046,6 +9051,8 @@ class Rule(NamedTuple):
 
 
 GROUP = r"(?<!\\)\((?!\?)"
+BEGINS_WITH_WORD = regex(r"(?:\(\?i?:)*[A-Za-z0-9]")
+LAST_COUNT = regex(r"\{([0-9]+)(?:,[0-9]*)?\}(?:\[[^]]*\]\*|\\w\*|=\{0,2\})?$")
 
 
 def spell(source: str) -> str:
@@ -9332,19 +9339,21 @@ class KnownForm(NamedTuple):
         return expression(self.expression(size))
 
 
-def known_forms(name: str, value: str) -> Iterator[KnownForm]:
+@functools.lru_cache(16)
+def known_forms(name: str, value: str) -> list[KnownForm]:
     import base64
 
-    texts = dict.fromkeys((value, *filter(is_usable, value.splitlines())))
+    texts, forms = dict.fromkeys((value, *filter(is_usable, value.splitlines()))), []
     for text in itertools.chain(*map(pieces, texts)):
-        yield KnownForm(name, text, tuple(map(in_any_spelling, text)))
+        forms.append(KnownForm(name, text, tuple(map(in_any_spelling, text))))
         data = to_utf8(text)
         for shift in range(3):
             encoded = base64.b64encode(bytes(shift) + data).decode()
             # All bits of these belong to the value.
             encoded = encoded[(0, 2, 3)[shift] : (shift + len(data)) * 8 // 6]
             if len(encoded) > 3:
-                yield KnownForm(name, encoded, tuple(map(in_base64, encoded)))
+                forms.append(KnownForm(name, encoded, tuple(map(in_base64, encoded))))
+    return forms
 
 
 def pieces(text: str) -> list[str]:
@@ -9453,6 +9462,7 @@ SHORT_SPELLINGS = {
 }  # fmt: skip
 
 
+@functools.cache
 def in_base64(char: str) -> str:
     """The same for a character of base64, which has two alphabets."""
     other = {"+": "-", "/": "_"}.get(char)
@@ -9527,6 +9537,7 @@ NAME_ENDS = {
 NEEDED = {
     name.replace("_", ""): least for least, names in NAME_ENDS.items() for name in names.split()
 }
+NAME_SIZES = [slice(-size, None) for size in sorted(set(map(len, NEEDED)))]
 SECRET_NAMES = tuple(name for name, least in NEEDED.items() if least < RANDOM)
 WITHIN_NAMES = tuple(name for name in SECRET_NAMES if name not in ("psk", "pw", "pepper"))
 # Names that end like a secret's, but are not.
@@ -9579,16 +9590,16 @@ def ends_of(name: str) -> tuple[str, ...]:
         squashed = squash(whole)
         ends = tuple(
             end
-            for end in NEEDED
-            if squashed.endswith(end)
-            and not squashed.endswith(OTHERS)
-            and not (end in SYLLABLES and WITHIN.search(whole[: 1 - len(end)]))
+            for end in map(squashed.__getitem__, NAME_SIZES)
+            if end in NEEDED and not (end in SYLLABLES and WITHIN.search(whole[: 1 - len(end)]))
         )
-        if ends and not (GENERAL.intersection(ends) and PUBLISHED.search(squashed)):
+        published = GENERAL.intersection(ends) and PUBLISHED.search(squashed)
+        if ends and not published and not squashed.endswith(OTHERS):
             return (squashed, *ends)
     return ()
 
 
+@functools.lru_cache(4096)
 def needed_by(name: str) -> int:
     """The strength that a value of this name needs to be a secret."""
     if name.lower() == "pass":  # it is also a verb
@@ -9677,8 +9688,6 @@ list            blank     random  <Q>,<P>                                     AP
 table           value     mixed   [ \t\"'`]*(?:\||\xe2\x94[\x82\x83]|\\+u250[23])[ \t]*<P>                                | password | «<24 hex>» |     | password | string |
 """.strip().splitlines()  # noqa: E501
 ]
-
-BETWEEN = [regex(form.between.encode()) for form in FORMS]
 
 ALONE_WORD = regex(rb"[\w+/.~!@#$%^&*-]{8,}={0,2}(?=[\"'`,;\\]{0,3}[ \t]*(?:$|\r?\n|\\+[rn]))")
 LINE_END = regex(
@@ -9816,7 +9825,7 @@ def next_name(text: bytes, position: int, limit: int) -> tuple[int, int, str] | 
     seen = expression(SEEN_NAME)
     while match := seen.search(text, position, limit):
         position = match.end() - 1
-        begin, name = whole_name(text, match.start(), position)
+        begin, name = name_before(text, match.start(), position)
         if not ends_of(name):
             continue
         needed = needed_by(name)
@@ -9827,12 +9836,12 @@ def next_name(text: bytes, position: int, limit: int) -> tuple[int, int, str] | 
     return None
 
 
-def whole_name(text: bytes, start: int, end: int) -> tuple[int, str]:
+def name_before(text: bytes, start: int, end: int) -> tuple[int, str]:
     """Where a name begins whose end is known, and the name; an escape may stand before it."""
     head = text[max(0, start - NEAR) : start]
     begin = start - len(head) + len(head.rstrip(IN_NAMES))
-    escape = ESCAPE.match(text, max(begin - 1, 0), start)
-    begin = escape.end() if escape else begin
+    if text[begin - 1 : begin] == b"\\" and (escape := ESCAPE.match(text, begin - 1, start)):
+        begin = escape.end()
     return begin, text[begin:end].decode()
 
 
@@ -9867,13 +9876,17 @@ _HEADS = {form.between.partition(MACROS["N"])[0] for form in FORMS if MACROS["N"
 _HEAD = "|".join(sorted(_HEADS))
 UNFINISHED = rf"(?i:{any_name(NAME_ENDS)})(?:{_HEAD})[ \t]*\r?\n(?:[ \t]*\r?\n)?$"
 # A name, and what may begin what stands behind it.
-SEEN_NAME = rf"(?i:{any_name(NAME_ENDS)})(?i:{FURTHER})?[^\w;!@/%#~^$]"
+_BEHIND = r"[^\w;!@/%#~^$"
+SEEN_NAME = (
+    rf"(?i:(?:{any_name([WORD, HUMAN])})(?:{FURTHER})?{_BEHIND}]"
+    rf"|(?:{any_name([RANDOM])})(?:{FURTHER})?{_BEHIND}).])"
+)
 
 
 # Files that are one secret, by the ends of their paths; what prints one; and the members that show
 # what was read or printed.
 _CALLED = r"(?i:token|passw(?:or)?d|secret|api[_-]?key)"
-SECRET_FILE_HINT = (
+SECRET_FILE_SIGN = (
     rf"(?:run/secrets/|master\.key|{_CALLED}\.(?:txt|key|secret)"
     rf"|(?:[/._-]|(?:cat|type|Content)[ ]){_CALLED}\\*[\"'])"
 )
@@ -10226,7 +10239,8 @@ ENTITIES = {
 }  # fmt: skip
 # No line of a private key begins with the sign of a difference.
 LINE_PREFIX = rb"(%b{1,3})" % BEFORE_LINES.replace("[+-]|", "[+-](?![+-])|").encode("latin-1")
-# The signs are expressions of RE2; a slash, a quote and what assigns are signs of an escape.
+# The signs are expressions of RE2; each begins with a byte that is found much faster than a class.
+ESCAPED_SIGN = r"\\(?:/|(?:u00|x)[2-7]|uff1[ad])"
 READINGS = [
     Reading(*given)
     for given in (
@@ -10234,10 +10248,10 @@ READINGS = [
         ("what tools put before lines", NUMBERED_NAMES, rb"\n" + LINE_PREFIX, nothing_of),
         ("the same, as JSON spells lines", NUMBERED_NAMES, rb"\\n" + LINE_PREFIX, nothing_of),
         (
-            "escape of JSON or JavaScript", r"\\(?:u00|x)[2-7]",
+            "escape of JSON or JavaScript", ESCAPED_SIGN,
             rb"\\+(?:u00|x)([2-7][0-9a-fA-F])", char_in_hex,
         ),
-        ("escaped slash", r"\\/", rb"\\+(/)", bytes),
+        ("escaped slash", ESCAPED_SIGN, rb"\\+(/)", bytes),
         (
             "entity of HTML", r"&(?:[a-z]{2,6}|#[xX]?[0-9a-fA-F]{2,5});",
             rb"&(?:amp;)*(%b|#[0-9]{1,6}|#[xX][0-9a-fA-F]{1,5});" % b"|".join(ENTITIES), entity,
@@ -10246,15 +10260,12 @@ READINGS = [
             "character of a URL", r"%(?:25)?(?:2[02367bBcCfF]|3[a-fA-F]|40|5[bB]|7[bB])",
             rb"%(?:25)*([2-7][0-9a-fA-F])", char_in_hex,
         ),
-        (
-            "wide sign", r"\xef\xbc[\x9a\x9d]|\\uff1[ad]",
-            rb"(?:\xef\xbc|\\+uff1)([\x9a\x9dad])", narrow,
-        ),
+        ("wide sign", r"\xef\xbc[\x9a\x9d]", rb"\xef\xbc([\x9a\x9d])", narrow),
+        ("the same, as JSON spells it", ESCAPED_SIGN, rb"\\+uff1([ad])", narrow),
     )
 ]  # fmt: skip
-# The first three are found at the first look for secrets.
-ANY_SIGN = "|".join(reading.sign for reading in READINGS[3:])
 READING_SIGNS = [*dict.fromkeys(reading.sign for reading in READINGS)]
+FURTHER_SIGNS = READING_SIGNS[2:]  # the others are found at the first look for secrets
 
 
 def plain_reading(text: bytes) -> list[Change]:
@@ -10389,6 +10400,36 @@ def columns(text: bytes) -> Iterator[Span]:
                     yield begin, begin + len(value), "assignment"
 
 
+class FirstLook:
+    """Tells which finders, by number, a text asks for: an expression for the hints of all, and for
+    others that may tell of a secret; a set, which is much slower, says which hints they are."""
+
+    def __init__(self, hints: dict[int, str], others: list[str]) -> None:
+        self.numbers, self.hints, self.others = [*hints], [*hints.values()], others
+
+    @functools.cached_property
+    def pattern(self) -> Any:
+        edged = {rule.hint() for rule in RULES if rule.edge() and not rule.parts()[0]}
+        within = edged.intersection(self.hints)
+        sources = any_of({*self.hints, *self.others} - within), WORD_BEGIN + any_of(within)
+        # Where a match begins is not asked for: that would be looked for backwards, which takes
+        # some twenty times as long, since a token's end tells so little about its kind.
+        return expression(f"(?s:.*?)(?:{'|'.join(sources)})")
+
+    @functools.cached_property
+    def which(self) -> Any:  # a stream without secrets does not need it
+        return expression_set(self.hints)
+
+    def search(self, text: bytes, begin: int, stop: int) -> int | None:
+        """A place that may hold a secret: the end of what tells of it."""
+        match = self.pattern.match(text, begin, stop)
+        return match.end() - 1 if match else None
+
+    def found_in(self, text: bytes) -> list[int]:
+        seen = self.search(text, 0, len(text)) is not None
+        return [self.numbers[at] for at in (self.which.Match(text) or ())] if seen else []
+
+
 class Scanner:
     """Finds the secrets in a text, which is UTF-8 (lone surrogates as if they were characters).
 
@@ -10411,15 +10452,19 @@ class Scanner:
         self.always: list[Finder] = [
             functools.partial(matches, *named) for named in self.patterns.items()
         ]
-        # Finders of secrets, by their first look.
-        self.finders: list[tuple[str, Finder]] = [
-            (rule.hint(), functools.partial(rule_spans, rule)) for rule in RULES
-        ]
-        self.finders += [(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY", private_keys)]
-        self.finders += [
-            (start, self.known.spans)
-            for start in sorted({form.expression(TELLTALE) for form in self.known.forms.values()})
-        ]
+        starts = sorted({form.expression(TELLTALE) for form in self.known.forms.values()})
+        hints = [*(rule.hint() for rule in RULES), r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY", *starts]
+        self.finders: list[Finder] = [functools.partial(rule_spans, rule) for rule in RULES]
+        self.finders += [private_keys, *[self.known.spans] * len(starts)]
+        # What begins with a word is looked for apart from what begins with a sign or any letter: an
+        # automaton for both would have three times as many states as both of them.
+        words = {n: hint for n, hint in enumerate(hints) if BEGINS_WITH_WORD.match(hint)}
+        others = {n: hint for n, hint in enumerate(hints) if n not in words}
+        tell = [KIND_SECRET, SECRET_FILE_SIGN, *(hint for hint, _ in OVER_LINES)]
+        # In a raw line an escape may hide any character except blanks, quotes and backslashes; a
+        # user's pattern may match any character that an escape hides.
+        escape = r"[^\\](?:\\\\)*\\(?:[/bf]|u00(?:0[9a-dA-D]|[2-7]))"
+        self.first_looks = [FirstLook(words, tell), FirstLook(others, [escape, CODE_BEGIN])]
         # Of what several lines tell the first look is no proof: they look for themselves.
         self.over_lines: list[Finder] = [kubernetes_secrets, columns]
         self.over_lines += [functools.partial(rule_spans, rule) for _, rule in OVER_LINES]
@@ -10434,25 +10479,6 @@ class Scanner:
         return re.compile(rb"\[REDACTED:(?:" + escaped + rb")\]")
 
     @functools.cached_property
-    def tokens(self) -> Any:
-        """The first look at tokens and known values, and at escapes that may hide one."""
-        hints = [hint for hint, _ in self.finders] + [hint for hint, _ in OVER_LINES]
-        # In a raw line an escape may hide any character except blanks, quotes and backslashes; a
-        # user's pattern may match any character that an escape hides.
-        hidden = r"(?:[/bf]|u00(?:0[9a-dA-D]|[2-7]))"
-        escape = r"[^\\](?:\\\\)*\\" + hidden
-        first = {rule.hint() for rule in RULES if rule.edge() and not rule.parts()[0]}
-        tokens = (
-            WORD_BEGIN + any_of(first),
-            any_of({*hints, KIND_SECRET, SECRET_FILE_HINT} - first),
-            escape,
-            CODE_BEGIN,
-        )
-        # Where a match begins is not asked for: that would be looked for backwards, which takes
-        # some twenty times as long, since a token's end tells so little about its kind.
-        return expression(f"(?s:.*?)(?:{'|'.join(tokens)})")
-
-    @functools.cached_property
     def looks(self) -> list[Callable[[bytes, int, int], int | None]]:
         """All first looks at a block: a place in the first text that may hold a secret."""
 
@@ -10460,22 +10486,13 @@ class Scanner:
             match = pattern.search(text, begin, stop)
             return match.start() if match else None
 
-        def token(text: bytes, begin: int, stop: int) -> int | None:
-            match = self.tokens.match(text, begin, stop)  # it is blind to where it begins
-            return match.end() - 1 if match else None
-
         def name(text: bytes, begin: int, stop: int) -> int | None:
             found = next_name(text, begin, stop)
             return found[0] if found else None
 
         patterns = [*self.patterns.values(), *([expression(r"\\")] if self.patterns else [])]
-        return [token, name, *(functools.partial(search, pattern) for pattern in patterns)]
-
-    def found_in(self, text: bytes) -> Iterable[Finder]:
-        """The finders of what a text may hold."""
-        some = self.tokens.match(text)  # much faster than the set
-        which = sorted(self.which.Match(text) or ()) if some else ()
-        return [self.finders[number][1] for number in which]
+        looks = [look.search for look in self.first_looks]
+        return [*looks, name, *(functools.partial(search, pattern) for pattern in patterns)]
 
     def suspects(self, texts: list[bytes]) -> set[int]:
         """The numbers of the texts that may hold secrets. One search looks at all texts together:
@@ -10488,17 +10505,18 @@ class Scanner:
                 number = bisect.bisect_right(ends, place)
                 suspects.add(number)
                 begin = ends[number] - 1
-        begin, signs = 0, expression(ANY_SIGN)
-        while match := signs.search(block, begin):
-            ends = ends or [*itertools.accumulate(len(text) + len(SEAM) for text in texts)]
-            number = bisect.bisect_right(ends, match.start())
-            first = ends[number] - len(SEAM) - len(texts[number])
-            last = match.end() + NEAR
-            begin = last - NEAR // 2  # what is written so near has been read
-            near = block[max(first, match.start() - NEAR) : last]
-            if number in suspects or self.tells(splice(near, plain_reading(near))):
-                suspects.add(number)
-                begin = ends[number] - 1
+        for sign in map(expression, FURTHER_SIGNS):
+            begin = 0
+            while match := sign.search(block, begin):
+                ends = ends or [*itertools.accumulate(len(text) + len(SEAM) for text in texts)]
+                number = bisect.bisect_right(ends, match.start())
+                first = ends[number] - len(SEAM) - len(texts[number])
+                last = match.end() + NEAR
+                begin = last - NEAR // 2  # what is written so near has been read
+                near = block[max(first, match.start() - NEAR) : last]
+                if number in suspects or self.tells(splice(near, plain_reading(near))):
+                    suspects.add(number)
+                    begin = ends[number] - 1
         return suspects
 
     def tells(self, text: bytes) -> bool:
@@ -10520,10 +10538,6 @@ class Scanner:
                     stretches.append((done, start + NEAR))
                     done = examined
         return [*stretches, (done, len(text))]
-
-    @functools.cached_property
-    def which(self) -> Any:  # a stream without secrets does not need it
-        return expression_set(hint for hint, _ in self.finders)
 
     @functools.cached_property
     def beginnings(self) -> Any:
@@ -10588,7 +10602,8 @@ class Scanner:
         are looked for."""
         text = mask(text, spans) if spans else text
         for _ in range(ROUNDS):
-            finders = [*self.found_in(text), *self.always]
+            numbers = {number for look in self.first_looks for number in look.found_in(text)}
+            finders = [*(self.finders[number] for number in sorted(numbers)), *self.always]
             finders += self.over_lines if whole else []
             more = [span for finder in dict.fromkeys(finders) for span in finder(text)]
             more += [span for begin, end, _ in areas for span in self.assigned(text, begin, end)]
@@ -10773,7 +10788,8 @@ def assigned_value(text: bytes, begin: int, end: int, name: str) -> Span | None:
     verdict = text[begin : end + 1] == b"PASS:"
     needed = RANDOM if verdict else needed_by(name)
     for number in sorted(forms_of_values().Match(text[end : end + 2 * NEAR]) or ()):
-        form, between = FORMS[number], BETWEEN[number].match(text, end, end + 2 * NEAR)
+        form = FORMS[number]
+        between = expression(form.between).match(text, end, end + 2 * NEAR)
         if not between or not form.suits(name):
             continue
         value = value_of(text, end, between.end(), form.value, between.end() + NEAR)
@@ -11291,7 +11307,7 @@ def secret_files(strings: list[StringLiteral]) -> set[int]:
 
 
 def words_of_secret_files(line: bytes) -> list[str]:
-    if not expression(SECRET_FILE_HINT).search(line):  # nearly always
+    if not expression(SECRET_FILE_SIGN).search(line):  # nearly always
         return []
     strings = [*find_strings(line)]
     starts = secret_files(strings)

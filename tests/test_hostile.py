@@ -90,7 +90,7 @@ SEEN = {
         "PRINTS_IT ITS_PATH PLACEHOLDER FURTHER_END HEX_END ESCAPED CODE_NAME".split(),
         agentfmt.NEAR,
     ),
-    **dict.fromkeys("OPENING BETWEEN".split(), 2 * agentfmt.NEAR),
+    **dict.fromkeys("OPENING".split(), 2 * agentfmt.NEAR),
 }
 
 
