@@ -9545,7 +9545,7 @@ OTHERS = tuple(
     "bypass compass keepass oldpwd sksk requesttoken locktoken sequencetoken publictoken nexttoken "
     "publickeytoken pagetoken continuationtoken idempotencytoken idempotencykey publickey pubkey "
     "objectkey s3key websocketkey hotkey cachekey bykey nopass nopasswd topass askpass multipass "
-    "updatepassword".split()
+    "updatepassword sshpass".split()
 )
 # They end other words, too, and count only where a word begins.
 SYLLABLES = ("sk", "pat", "sig", "api", "psk", "pw", "pepper")
