@@ -1483,7 +1483,7 @@ RUN_FAILURES = {
         r"|max_output_tokens"
     ),
     "auth": (
-        rf"(?i){STATUS_CODE.format('401|403')}|unauthori[sz]ed|forbidden|log(?:ged)?[ -]?in\b"
+        rf"(?i){STATUS_CODE.format('401|403')}|authori[sz]|forbidden|log(?:ged)?[ -]?in\b"
         r"|authenticat|auth method|api[ _-]?key|credentials|(?:invalid|expired) .{0,20}token"
     ),
     "timeout": (
@@ -3329,6 +3329,23 @@ class ForeignCall(Struct, gc=False):
         ] or [self]
 
 
+# What a command is given to run in the background, and what it returns while it runs.
+IN_BACKGROUND_ARGS = regex(
+    rb'"(?:(?:(?:run_in|is)_)?background|isBackground|fireAndForget)": ?true|"mode": ?"async"'
+)
+STILL_RUNS = regex(r"<command with shellId: \S{1,40} is still running[^<>]{1,400}>\s*\Z")
+
+
+def goes_on(call: ForeignCall, content: Any) -> bool:
+    """Does a command that stated no exit status run in the background, or still run?"""
+    given = encode_json(call.arguments)
+    begun = IN_BACKGROUND_ARGS.search(given) or STILL_RUNS.search(as_text(content)[-MAX_NOTE:])
+    return begun is not None
+
+
+MAX_NOTE = 500  # of a host's, below what a command printed
+
+
 class Answer(Struct, gc=False):
     """How a call by another agent ended. It makes the line of its end.
 
@@ -3346,11 +3363,14 @@ class Answer(Struct, gc=False):
     facts: dict[str, Any] = {}
     until: Any = None  # when it ended, as its line says
     existed: bool = False  # the file that it wrote was there before
+    begun: bool = False  # it goes on in the background
     later: Callable[[], tuple[Any, dict[str, Any]]] | None = None
 
     def complete(self) -> None:
         if self.later:
             (self.content, self.facts), self.later = self.later(), None
+        if self.begun:
+            self.facts = {**self.facts, "isBackground": True}
 
     def __call__(self) -> dict[str, Any]:
         args = self.call.spelled_args()
@@ -3410,7 +3430,7 @@ class Answer(Struct, gc=False):
         """How its event ended, as its line would say it, without the details."""
         variant, code, _ = self.ending()
         tool, begun = self.call.tool or started_tool(event) or "?", self.facts.get("isBackground")
-        result = Success(exitCode=code, isBackground=begun)
+        result = Success(exitCode=code, isBackground=self.begun or begun)
         return Outcome(event, tool, NO_BODY, status_by(variant, code), variant, result)
 
 
@@ -4000,6 +4020,8 @@ class Translator:
         if self.exit_code:
             more["code"] = find_code(self.exit_code, as_text(content))
         called = self.calls.pop(identity, None) or ForeignCall(identity, self.session, self.parent)
+        if called.tool == "shell" and not failed and more.get("code") is None:
+            more["begun"] = more.get("begun") or goes_on(called, content)
         self.mark_finished(identity)
         self.said.spoken.clear()
         for each in called.by_file():
@@ -5363,9 +5385,9 @@ class SavedCodex(Saved, Codex):
         called, inner, text = self.calls.get(identity), *output_of(payload.output)
         metadata = as_object(inner.get("metadata"))
         code, took = metadata.get("exit_code"), metadata.get("duration_seconds")
-        failed = text.startswith(("Script failed", "Script terminated"))
+        failed, running = text.startswith(("Script failed", "Script terminated")), False
         if head := CODEX_HEAD.match(text):
-            code, took = head[1] or head[3], head[2]
+            code, took, running = head[1] or head[3], head[2], head[4] is not None
             text = text[head.end() :]
         if text.startswith('{"'):  # code that prints all of a result
             printed = as_object(decode_raw(to_utf8(text)))
@@ -5388,7 +5410,7 @@ class SavedCodex(Saved, Codex):
             self.answer(call_id, None, failed=failed)
         facts = {} if others else facts
         if called:  # else its turn was aborted
-            self.answer(last, text, failed=failed, code=code, facts=facts)
+            self.answer(last, text, failed=failed, code=code, facts=facts, begun=running)
 
     def count(self, payload: Any) -> None:
         """Note by how many the totals have grown; one that fell began again."""
@@ -5464,7 +5486,7 @@ CODEX_CONTEXT = ("<", "# AGENTS.md")  # begin what the host tells the model as i
 CODEX_HEAD = regex(
     r"(?:(?:Chunk ID:|Script) .*\n)?(?:Exit code: (-?[0-9]{1,9})\n)?"
     r"Wall time:? ([0-9.]{1,20}) seconds\n"
-    r"(?:Process exited with code (-?[0-9]{1,9})\n)?(?:.*\n){0,3}?Output:\n"
+    r"(?:Process exited with code (-?[0-9]{1,9})\n)?(Process running .*\n)?(?:.*\n){0,3}?Output:\n"
 )
 CODEX_FAILED = regex(  # a literal behind a repeat is found fast, unless it stands for more
     r"(?i:apply_patch verification failed|(?:failed to|unsupported call|tool call error)\b"
@@ -8376,16 +8398,21 @@ def word_of(node: Any) -> str:
         return text[2:-1].encode("latin-1", "backslashreplace").decode("unicode_escape", "replace")
     if node.type == "string":
         return re.sub(r'\\([$`"\\]|\n)', lambda match: match[1].strip("\n"), text[1:-1])
+    if re.match(r"[A-Za-z]:\\", text):  # a path of Windows, in a line that its shells read
+        return text
     return re.sub(r"\\(\n|.)", lambda match: match[1].strip("\n"), text)
 
 
 def started_by(words: Sequence[str], depth: int, *, tells: bool) -> Iterator[ShellCommand]:
     """A command, and those that it starts."""
-    program = words[0].rpartition("/")[2] if words else ""
+    program = re.split(r"[/\\]", words[0])[-1] if words else ""
     if not program or depth > MAX_DEPTH or any(sign in program for sign in "$`(*{"):
         raise UnclearError
     rest = list(words[1:])
     yield ShellCommand([program, *rest], tells)
+    if program.endswith(".exe"):
+        program = program.removesuffix(".exe")
+        yield ShellCommand([program, *rest], tells)
     tells, depth = tells and program not in HIDES_STATUS, depth + 1
     starter, started = starter_in(program, rest)
     blocks = rest[rest.index("{") :] if "{" in rest else []  # of PowerShell
@@ -8405,10 +8432,12 @@ def started_by(words: Sequence[str], depth: int, *, tells: bool) -> Iterator[She
 def script_given(program: str, rest: Sequence[str]) -> str:
     """The script that a program is given to run, or "". Raises UnclearError for a shell that reads
     one from its input."""
-    flag = SCRIPT_FLAGS.get(program.removesuffix(".exe"))
+    flag = SCRIPT_FLAGS.get(program)
     at = next((at for at, word in enumerate(rest) if flag and re.fullmatch(flag, word)), None)
-    if at is not None and program.startswith(("cmd", "pwsh", "powershell")):
-        return " ".join(rest[at + 1 :])
+    if flag and flag.startswith("(?i)"):  # of Windows
+        if any(re.fullmatch("(?i)-e(c|nc[a-z]*)?", word) for word in rest):  # in base64
+            raise UnclearError
+        return "" if at is None else " ".join(rest[at + 1 :])
     operands = [word for word in rest[(at or 0) + (at is not None) :] if word[:1] not in "-+"]
     if at is not None or program == "trap":
         return operands[0] if operands else ""
@@ -8470,6 +8499,7 @@ STARTERS = {
     "strace": "-e -o -p -s -u", "flock": "-w -E N", "runuser": "-u -g", "command": "!-v !-V",
     "watch": "-n --interval LINE", "parallel": "-j -a -I --jobs LINE", "eval": "LINE",
     **dict.fromkeys(("iex", "Invoke-Expression"), "LINE"), "Start-Process": "",
+    "wsl": "-d -u --cd",
     "ssh": "-i -p -l -o -F -J -L -R -D -W -b -c -E -e -I -m -O -Q -S -w N LINE",
     "uv run": "-p -m --python --with --project --directory --env-file --group --extra --package",
     "npx": "-p --package", "conda run": "-n -p --name --prefix", "kubectl exec": "-c -n N",

@@ -79,6 +79,8 @@ KIMI: dict[str, Stream] = {
         {"role": "user", "content": "Hi"}, *KIMI_RUN, {"role": "_usage", "token_count": 123},
         {"role": "_checkpoint", "id": 1}, {"role": "user", "content": parts("Go on.")}, KIMI_RUN[0]],
         (1, 1, 1), "1 call open (shell ls)", "{shell} ls"),
+    "kimi-in-background": ok([kimi_calls(("Bash", {"command": "ls", "run_in_background": True})),
+        kimi_result("Bash", "task_id: 1"), kimi_says("Done.")], "{shell} ls (in background)"),
     "kimi-calls": ok(
         [kimi_calls(("Bash", {"command": "false"}), ("StrReplaceFile", {"path": "a", "edit": {}})),
         kimi_result("Bash", "no\nCommand failed with exit code: 3."),

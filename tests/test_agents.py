@@ -351,6 +351,8 @@ STREAMS: dict[str, Stream] = {
     "copilot-permission-denied-by-rules": ok(
         [copilot("permission.completed", result={"kind": "denied-by-rules"}),
         *copilot_call({"message": "No."}), copilot_end()], "{not shell} (permission denied: No.)"),
+    "copilot-still-running": ok([*copilot_call(result={"content": "x\n<command with shellId: 0 is still running after 30 seconds.>"}),
+        copilot_end()], "{shell} (in background)"),
     "copilot-exit-of-a-command": ok([*copilot_call(result={"content": "no\n<exited with exit code 1>"}),
         *copilot_call(result={"content": "no\n<shellId: 0 completed with exit code 2>"}, identity="c2"),
         copilot_end()], "{shell} (exit 1)", "{shell} (exit 2)"),

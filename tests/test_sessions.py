@@ -400,6 +400,7 @@ def executed(code: str, told: Any) -> bytes:
     ('{"output":"x","metadata":{"exit_code":2,"duration_seconds":1.5}}', "nonzero", 2, 1500),
     ("Exit code: 0\nWall time: 0.2 seconds\nOutput:\nx", "ok", 0, 200),
     ("Wall time: 1 seconds\nProcess exited with code 1\nOutput:\nExit code: 3", "nonzero", 1, 1000),
+    ("Wall time: 9 seconds\nProcess running with session ID 7\nOutput:\n", "ok", None, 9000),
     ([{"type": "input_text", "text": "x"}], "ok", None, None),
     ("exec command rejected by user", "rejected", None, None),
     ("Script failed\nWall time 0.5 seconds\nOutput:\n\nno", "error", None, None),
@@ -408,6 +409,7 @@ def test_results_of_codex(text: Any, status: str, code: int | None, took: int | 
     (row,) = calls(META_LINE + TYPED + SHELL + output(text) + words("assistant", "Done"))
     assert (row["tool"], row["target"], row["status"]) == ("shell", "make test", status)
     assert (row["exit_code"], row["duration_ms"]) == (code, took)
+    assert ("in background" in str(row["outcome"])) == ("running" in text)
 
 
 def test_code_of_codex_that_runs_commands() -> None:
