@@ -3757,6 +3757,11 @@ class Translator:
         """The type of its lines; lines of the base type are read as a Node."""
         return base
 
+    @classmethod
+    @functools.cache  # many sessions may be short
+    def decoder(cls, base: type[Event]) -> msgspec.json.Decoder[Any]:
+        return msgspec.json.Decoder(cls.line_struct(base))
+
     def in_background(self) -> Iterable[str]:
         """The names of what goes on in the background when a run has ended."""
         return ()
@@ -3764,8 +3769,8 @@ class Translator:
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         self.maker = maker
         self.agent = self.name  # or a relative's
-        kind = self.line_struct(maker.event_type)
-        self.decode = msgspec.json.Decoder(kind).decode
+        decoder = self.decoder(maker.event_type)
+        self.decode, kind = decoder.decode, decoder.type
         self.own_type: Any = kind if kind is not maker.event_type else None  # its own, if any
         self.session = session
         self.skipped_types = tuple(self.delta_types) if maker.silent else ()
