@@ -9249,16 +9249,23 @@ bearer-token  ^(?i:bearer) \h+([A-Za-z0-9._~+/=-]{16,})
 authorization  (?i:authorization) ["'\\]*\h*[:=]\h*["'\\]*(?i:(?:bearer|basic|token|digest|apikey|negotiate)\h+)([^\s"'\\,]+)
 command-password  ^curl (?:[^|;&\n]|\\\n)*\h(?:-u|-U|--user|--proxy-user)(?:\h|=)*["'\\]*(?:[^\s:@"'$<]+(?:@[\w.-]+)?)?["'\\]*:["'\\]*([^\s"'\\]{4,})
 command-password  ^(?:(?i:psexec)|sshpass|(?:docker|podman|helm|az)\h+login|twine\h+upload) [^|;&\n]*\h-p\h*["'\\]*([^\s"'\\$%]{4,})
-command-password  ^machine \h+\S+\h+login\h+\S+\h+password\h+([^\s"'\\]{4,})
+command-password  ^machine \h+[^\s\\]+(?:[\x20\t\r\n]|\\+[rnt])+login\h+[^\s\\]+(?:[\x20\t\r\n]|\\+[rnt])+password\h+([^\s"'\\]{4,})
 command-password  ^(?:7z|mysql) (?:dump|admin)?[^|;&\n]*(?:\h|["'])-p["'\\]*([^\s"'\\,\]]{6,})
 command-password  ^redis-cli [^|;&\n]*\h-a\h+["'\\]*([^\s"'\\]{4,})
 command-password  ^openssl [^|;&\n]*\h-(?:k|pass(?:in|out)?)\h+([^\s"'\\]{6,})
 command-password  ^ConvertTo-SecureString (?:\h+-String)?\h+["'\\]+([^"'\\$\n]{4,})
-command-password  ^(?:sqlcmd|bcp|unzip) [^|;&\n]*\h-P\h*["'\\]*([^\s"'\\$]{6,})
+command-password  ^(?:sqlcmd|bcp|unzip|zip) [^|;&\n]*\h-P\h*["'\\]*([^\s"'\\$]{6,})
 command-password  ^ldap(?:search|add|modify|delete|whoami|passwd) [^|;&\n]*\h-w\h*["'\\]*([^\s"'\\$]{6,})
 command-password  ^htpasswd \h+-\w*b\w*\h+\S+\h+\S+\h+["'\\]*([^\s"'\\$]{4,})
 command-password  ^sqlplus (?:\h+-\w+)*\h+["']?[\w$#]+/([^\s"'\\/@$&]{4,})
 command-password  ::add-mask:: ([^\s"'\\$]{4,})
+command-password  ^(?:smb|rpc)client [^|;&\n]*\h-U\h*["'\\]*[^\s"'\\%]+%([^\s"'\\$]{4,})
+command-password  ^[a-z]freerdp [^|;&\n]*\h/p:["'\\]*([^\s"'\\$]{4,})
+command-password  ^net\h+use [^|;&\n]*\h/user:\S+\h+["'\\]*([^\s"'\\$/]{4,})
+command-password  ^(?:vault|cargo)\h+login (?:\h+-\S+)*\h+["'\\]*([^\s"'\\$-][^\s"'\\=]{15,})
+command-password  ^echo \h+(?:-n\h+)?["'\\]*([^\s"'\\$|]{6,})["'\\]*\h*\|[^|;&\n]*\h--(?:password-stdin|with-token)
+command-password  ^snmp-server\h+community \h+([^\s"'\\$]{4,})\h+R[OW]
+command-password  ^jwt\.(?:sign|verify|encode|decode)\( [^,\n]{1,60},\h*["'\\]+([^\s"'\\]*?[0-9][^\s"'\\]{6,})
 command-password  [\w.*-]+ :5432: [\w*-]+:[\w*-]+:([^\s:"'\\]{4,})
 assignment  ^(?i:log-?in|sign-?in|cred(?:ential)?s|(?:user(?:name)?|e-?mail|login)\h*[/|&+]\h*pass[a-z]*) ["'*`\\]*\h*[:=]\h*["'`\\]*[\w.@+-]+\h+[/|]\h+["'`\\]*([^\s"'`\\,;/<>\(){}]{6,})
 command-password  ^(?i:identified\h+by) \h+\\*'([^\s"'\\]{6,})  ^IDENTIFIED\h+BY \h+\\*"([^\s"'\\]{6,})
@@ -9678,7 +9685,7 @@ MACROS = {
     "Y": r"(?:&\w+ |!!\w+ )?",
     "P": r"(?:\\*[\"'`])?",
     "N": r"(?:\r?\n|(?:\\+r)?\\+n)",
-    "A": r"(?:=>|->|\xe2\x86\x92|\\+u2192|[?.+|]{1,2}=|:{0,3}=|:{1,2}\*{0,2})",
+    "A": r"(?:=>|->|<-|\xe2\x86\x92|\\+u2192|[?.+|]{1,2}=|:{0,3}=|:{1,2}\*{0,2})",
 }
 
 
@@ -9696,7 +9703,7 @@ authorization   value     human   <Q><H>[:=]<H><P>[A-Za-z][\w-]{2,30}(?:[ \t]+|\
 quoted          value     word    <Q>[\])*]{0,4}<H><A><H>[\[(]?<N>?<H><O>       password = "«<12 alnum>»"       password = "$PASSWORD"
 typed           value     word    (?:\[\])?[?]?<H>(?::<H>[\w.<>\[\]|&']{1,40}|[ ][*&]?(?:string|str|char|text)|\{[^{}\n]{1,40}\})?<H>=<H><O>  let password: String = "«<12 alnum>»"  password: str = ""
 spaced          value     human   [ \t]+\\*[\"']                                  WITH PASSWORD '«<12 alnum>»'    the password "is"
-pair            value     human   <B>[:=,{ \t]{0,5}<N>?<H><B>(?:\w{1,20}<B><H>[:=]<H><B>[\w()]{1,20}<B>,?<H>(?:<N><H>)?<B>){0,2}(?i:(?:parameter|output)?value|default(?:value)?)<B><H>[:=]<H><P>  {"name": "API_TOKEN", "value": "«<24 hex>»"}  {"name": "API_TOKEN", "value": ""}
+pair            value     human   <B>[:=,{ \t]{0,5}<N>?<H><B>(?:\w{1,20}<B><H>[:=]<H><B>[\w()]{1,20}<B>,?<H>(?:<N><H>)?<B>){0,2}(?i:(?:parameter|output)?value|default(?:value)?|content)<B><H>[:=]<H><P>  {"name": "API_TOKEN", "value": "«<24 hex>»"}  {"name": "API_TOKEN", "value": ""}
 fallback        value     mixed   <Q>[\])]{0,3}<H>(?:,|\|\||\?\?|[ ]or[ ])<H><O>  process.env.API_TOKEN || "«<24 hex>»"  getenv("API_TOKEN", "none")
 tuple           value     human   (?:<H>=<H>)?\(<O>[^\"'`\n]{1,40}[\"'`],<H><O>  auth=("user", "«<24 hex>»")   auth=("user", "name")
 call            value     mixed   <H>\(<H><O>                                   setPassword("«<24 hex>»")     getpass("Password: ")
@@ -9712,11 +9719,12 @@ yaml            line      word    <Q>\*{0,2}(?:<H>|\xc2\xa0)(?::(?:[ \t]|\\+t)|=
 next            value     human   :<H>(?:[|>]-?)?<H><N><H><N>?<H><P>          password: |·«<24 hex>»        password:·next: x
 below           alone     mixed   <Q><H><A>?<H>\\?<N><H><N>?<H><P>  API key·«<24 hex>»        API key·next
 after           value     human   [ ]for[ ][\w@.-]{1,40}:<H><P>  Password for admin: «<24 hex>»  password for bob: yes
-after           value     mixed   (?:[ ]\([^()\n]{1,40}\))?:<H><N>?<H><N>?<H><P>  Your token (copy it):·«<24 hex>»  your token:·see below
+after           value     mixed   (?:[ ]\([^()\n]{1,40}\)|[ ][a-z]{2,12}){0,4}:<H><N>?<H><N>?<H><P>  Your token (copy it):·«<24 hex>»  your token:·see below
 assigned        value     human   <Q>\]?<H><A><H>                               x.password=«<12 alnum>»         token = next(tokens)
 enclosed        value     mixed   <H><A>[<\[({]                                 token=<«<24 hex>»>            token=<token>
-command         value     random  [ \t]+(?:--body |-b|<<<)?[ \t]*<P>                      aws configure set aws_secret_access_key «<40 hex>»  secret of the house
-prose           value     mixed   [ \t](?:is|was|are|production)(?:[ \t]?:|[ ]<<<)?[ \t]<P>  the password is «<24 hex>»  the password is wrong
+command         value     random  [ \t]+(?:--body |-b|<<<|[05-9][ ])?[ \t]*<P>                      aws configure set aws_secret_access_key «<40 hex>»  secret of the house
+compared        value     random  <Q>\]?<H>[!=]==?<H><O>                          if token == "«<24 hex>»"  if token == "string"
+prose           value     mixed   [ \t](?:is|was|are|production|(?:(?:changed|set|reset|updated)[ ])?to)(?:[ \t]?:|[ ]<<<)?[ \t]<P>  the password is «<24 hex>»  the password is wrong
 cell            element   mixed   (?:</\w{1,9}>){1,2}<H><N>?<H>(?:<\w{1,9}[^<>\n]{0,40}>){1,2}  <td>API token</td><td>«<24 hex>»</td>  <th>token</th><td>string</td>
 column          blank     mixed   (?:[ ][ ]+|[ ]*(?:\t|\\+t)[ \t]*)          API_TOKEN⇥«<24 hex>»   API_TOKEN⇥string
 list            blank     random  <Q>,<P>                                     API_TOKEN,«<24 hex>»   token,string

@@ -155,6 +155,14 @@ PRINTED = [
     "sqlplus shop/«<10 alnum>»@orcl", "«bkua_<40 hex>»", "«phx_<9 alnum>_<14 alnum>_<12 alnum>»",
     '"db_password": {\n "sensitive": true,\n "type": "string",\n "value": "«<12 alnum>!»"\n}',
     "db.password=«admin»", "DB_PASSWORD=«dbpass»", 'password: "«SuperSecretPassw0rd»"',
+    "password changed to «<20 alnum>»", "I set the password to `«<20 alnum>»`.",
+    "Here's the token you asked for: «<24 alnum>»", 'api_key <- "«<20 alnum>»"',
+    '<meta name="csrf-token" content="«<32 hex>»">', "enable secret 0 «<20 alnum>»",
+    "machine h\n  login me\n  password «<8 alnum>»",
+    "smbclient //h/s -U me%«<8 alnum>»", "net use Z: //h/s /user:d/u «<8 alnum>»",
+    "xfreerdp /u:me /p:«<8 alnum>» /v:h", "vault login «<24 alnum>»", "zip -P «<8 alnum>» a.zip b",
+    "echo «<12 alnum>» | docker login -u me --password-stdin h",
+    'jwt.sign(payload, "«<4 alnum>9<8 alnum>»")',
 ]  # fmt: skip
 
 
