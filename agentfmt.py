@@ -196,7 +196,6 @@ MAX_PAGE = 32_000_000  # bytes of a page: browsers take seconds for more
 MAX_WORDS = 100_000  # characters between two actions in a report
 MAX_PARAGRAPH = 8000  # characters that are read as Markdown: brackets without end take long
 MAX_IMAGE, MAX_IMAGES = 1_000_000, 4  # bytes of an image on a page, and images of a call
-MAX_NESTED = 4_000_000  # characters of what sub-agents did, kept for the line of their call
 PROMPT_LINES, DIFF_LINES, OUTPUT_LINES = 10, 100, 10  # lines of each in a report
 PAGE_LINES, PAGE_TAIL = 200, 100  # the first and the last lines of a text on a page
 MAX_LINKS = 20  # of a run to changed files, and to failures
@@ -13108,15 +13107,11 @@ class Item(NamedTuple):
     place: str = ""  # its ID
     took: int | None = None
     details: Mapping[str, str] = {}
-    missing: int = 0  # calls of its sub-agent that are left out
+    below: str = ""  # where the steps of its sub-agent will stand, if it has any
 
     @property
     def label(self) -> str:
         return self.act.verb if self.act.verb and self.act.target else self.act.label
-
-    @property
-    def left_out(self) -> str:
-        return f"{plural(self.missing, 'call')} left out" if self.missing else ""
 
     @property
     def state(self) -> str:
@@ -13134,6 +13129,7 @@ def change_words(file: FileChange) -> str:
 
 
 GAP, END_OF_LIST = 2, 14  # bytes that part a block from the next, and words from calls before them
+BELOW = "\0"  # stands for what a sub-agent did: texts of others have no control characters here
 
 
 class Step(NamedTuple):
@@ -13142,10 +13138,15 @@ class Step(NamedTuple):
     forms: Sequence[Any]  # texts, or their bytes once they are kept
     noun: str
     failed: bool = False
+    call: str | None = None  # its ID, if it has steps below
+    parent: str | None = None  # the call that it stands below
+    depth: int = 0  # of calls above it
     cut: bool = False  # is the best left out?
 
     def size(self, form: int = 0) -> int:
-        return len(self.forms[form]) + (GAP if self.noun == "call" else END_OF_LIST)
+        text = self.forms[form]
+        margins = 2 * self.depth * (1 + text.count(b"\n")) if self.depth else 0
+        return len(text) + margins + (GAP if self.noun == "call" else END_OF_LIST)
 
 
 class Chapter:
@@ -13196,6 +13197,15 @@ class Chapter:
             left -= more[best]
             kept[at] = step._replace(forms=step.forms[best:], cut=step.cut or best > 0)
 
+    def nested(self, fill: Callable[[bytes, list[bytes]], bytes]) -> list[Step]:
+        """The steps, those of sub-agents within the calls that they stand below."""
+        found: dict[str | None, list[Step]] = {None: []}
+        for step in self.steps:
+            inner = found.pop(step.call, []) if step.call is not None else []
+            text = fill(step.forms[0], [each.forms[0] for each in inner])
+            found.setdefault(step.parent, []).append(step._replace(forms=[text]))
+        return [step for steps in found.values() for step in steps]
+
     def left_out(self) -> str:
         counts = [plural(number, noun) for noun, number in self.missing.items()]
         if bare := sum(step.cut for step in self.steps):
@@ -13207,8 +13217,7 @@ FRAME_SIZE = 200  # bytes around the steps
 LEAST_CHAPTER = 1000  # bytes, for which there is room, or a run isn't shown
 # How much of the room that is left a part may take, the most important first.
 SHARES = {
-    "heading": 1.0, "answer": 0.75, "foot": 1.0, "sums": 1.0, "failure": 0.5, "prompt": 0.5,
-    "files": 0.5,
+    "heading": 1.0, "answer": 0.75, "foot": 1.0, "sums": 1.0, "prompt": 0.5, "files": 0.5,
 }  # fmt: skip
 
 
@@ -13233,9 +13242,7 @@ class RunInReport:
         self.said_ms: int | None = None  # when the words began that are being said
         self.dated_ms: int | None = None  # the last time that was shown
         self.places: dict[str, str] = {}  # of the first change of each file
-        # Of sub-agents, by the call that made them: items, whole and brief; calls left out.
-        self.inner: dict[str | None, list[Step]] = {}
-        self.missing: dict[str | None, int] = {}
+        self.above: set[str] = set()  # calls that have steps below
         # On a page:
         self.bars: list[Any] = []  # of its timeline
         self.failures: list[Any] = []  # links to the first
@@ -13272,6 +13279,7 @@ class Document(Writer):
     said: Any
     write_item: Any
     thought: Any
+    fill: Any
     frame = lay_out = heads = foot = opens = pictured = cast("Any", None)
 
     def __init__(self, view: View, notes: Notes) -> None:
@@ -13280,7 +13288,6 @@ class Document(Writer):
         self.words, self.final = view.words, view.final
         self.event_type = SpokenEvent if self.words else Event
         self.room = view.max_report or self.most
-        self.nested_size = 0  # characters of what sub-agents did, whose calls go on
         self.runs: dict[Run, RunInReport] = {}
         self.begun = 0  # chapters so far
         self.latest: RunInReport | None = None
@@ -13303,7 +13310,7 @@ class Document(Writer):
                 run.agent, run.reason = "", event.text
                 self.close(RunInReport(run, self.new_chapter()))
             elif self.latest and self.acts and self.detail and (ended := notice_action(event)):
-                self.put(self.latest, Step([self.write_item(Item(ended), ())], "call"))
+                self.put(self.latest, Step([self.write_item(Item(ended))], "call"))
 
     def new_chapter(self) -> Chapter:
         self.begun += 1
@@ -13332,7 +13339,7 @@ class Document(Writer):
         if thoughts := notes.end_thoughts():
             self.put(part, Step([self.thought(shorten_text(thoughts, MAX_WORDS))], "thought"))
         if self.acts and self.detail and (waited := notes.end_wait(event)):
-            self.put(part, self.step(part, Item(waited), None))
+            self.put(part, self.step(part, Item(waited)))
 
     def follow_deed(self, event: Any, part: RunInReport) -> None:
         """Follow an event that ends a segment of words, or adds none."""
@@ -13383,7 +13390,12 @@ class Document(Writer):
     # What is kept.
 
     def put(self, part: RunInReport, step: Step) -> None:
-        step = step._replace(forms=[*map(encode_line, step.forms)])
+        depth = len(part.notes.ancestors(step.parent))
+        parent = step.parent if depth < MAX_DEPTH else None
+        if parent is not None:
+            part.above.add(parent)
+        forms = [*map(encode_line, step.forms)]
+        step = step._replace(forms=forms, parent=parent, depth=depth)
         part.chapter.steps.append(step)
         self.grow(part.chapter, step.forms[0], step.size())
 
@@ -13449,71 +13461,37 @@ class Document(Writer):
         details = {kind: text for kind, text in texts.items() if text.strip()}
         return item._replace(act=call.action, took=call.duration_ms, details=details)
 
-    def step(self, part: RunInReport, item: Item, call_id: str | None) -> Step:
-        """An item with what it opens and what a sub-agent did; without the first; alone."""
-        inner, bare = part.inner.pop(call_id, []), item._replace(details={})
-        self.nested_size -= sum(len(form) for step in inner for form in step.forms)
-        deeper = part.missing.pop(call_id, 0)
-        forms = [self.write_item(bare._replace(missing=deeper + len(inner)), ())]
-        if inner:
-            brief = [step.forms[-1] for step in inner]
-            forms.insert(0, self.write_item(bare._replace(missing=deeper), brief))
-        if inner or item.details:
-            inside = [step.forms[0] for step in inner]
-            forms.insert(0, self.write_item(item._replace(missing=deeper), inside))
-        return Step(forms, "call", item.act.failed)
+    def step(
+        self, part: RunInReport, item: Item, call: str | None = None, parent: str | None = None
+    ) -> Step:
+        """An item, with what it opens, and alone; the steps of its sub-agent go in it."""
+        if call not in part.above:
+            call = None
+        part.above.discard(call or "")
+        item = item._replace(below=BELOW if call is not None else "")
+        bare = item._replace(details={})
+        forms = [self.write_item(each) for each in ((item, bare) if item.details else (bare,))]
+        return Step(forms, "call", item.act.failed, call, parent)
 
     def act(self, part: RunInReport, call: FinishedCall) -> None:
-        call_id = call.event.call_id
-        if self.is_too_deep(part, call.parent, call_id):
-            return
+        identity, parent = call.event.call_id, call.parent
         if not call.event.unprinted:
-            step = self.step(part, self.item_of(part, call), call_id)
-            self.place(part, call.parent, step)
-        else:  # but not what its sub-agent did
-            for inner in part.inner.pop(call_id, []):
-                self.place(part, call.parent, inner)
-
-    def is_too_deep(self, part: RunInReport, parent: str | None, call_id: str | None) -> bool:
-        """Is a call too deep in sub-agents, or one of too many? It is counted for the item of the
-        call whose sub-agent it belongs to."""
-        too_many = parent is not None and self.nested_size > 8 * MAX_NESTED
-        if not too_many and len(part.notes.ancestors(parent)) < MAX_DEPTH:
-            return False
-        more = 1 + part.missing.pop(call_id, 0) + len(part.inner.pop(call_id, []))
-        part.missing[parent] = part.missing.get(parent, 0) + more
-        return True
-
-    def place(self, part: RunInReport, parent: str | None, step: Step) -> None:
-        """Write an item, or keep it for the call whose sub-agent it belongs to."""
-        if parent is None:
-            self.put(part, step)
-            return
-        forms = [*dict.fromkeys((step.forms[0], step.forms[:2][-1]))]
-        forms = forms if self.nested_size < MAX_NESTED else forms[-1:]
-        self.nested_size += sum(map(len, forms))
-        part.inner.setdefault(parent, []).append(step._replace(forms=forms))
+            self.put(part, self.step(part, self.item_of(part, call), identity, parent))
+        elif identity in part.above:  # but not what its sub-agent did
+            self.put(part, Step([BELOW], "call", False, identity, parent))
 
     def unfinished(self, part: RunInReport) -> None:
-        """The calls that go on when a run ends, and what sub-agents did whose call is over."""
-        last, notes, over = list[Step](), part.notes, OpenCall("task")
+        """Write the calls that go on when a run ends, inner ones first."""
+        notes = part.notes
         going = [
-            (key, call) for key, call in notes.calls.items() if call.event and not call.unprinted
+            (-len(notes.ancestors(call.parent)), key, call)
+            for key, call in notes.calls.items()
+            if call.event and not call.unprinted
         ]
-        left = {**part.inner, **part.missing}
-        for call_id, call in [*reversed(going), *((key, over) for key in left)]:
-            if call is over and call_id not in part.inner and call_id not in part.missing:
-                continue
-            if self.is_too_deep(part, call.parent, call_id):
-                continue
+        for _, key, call in sorted(going, key=operator.itemgetter(0)):
             act = running_action(call, notes.cwd)
-            step = self.step(part, Item(act if self.detail else replace(act, target="")), call_id)
-            if call.parent in notes.calls:
-                self.place(part, call.parent, step)
-            else:
-                last.insert(0, step)
-        for step in last:
-            self.put(part, step)
+            item = Item(act if self.detail else replace(act, target=""))
+            self.put(part, self.step(part, item, key, call.parent))
 
 
 def said_ms(event: Any) -> int | None:
@@ -13562,12 +13540,11 @@ class Markdown(Document):
             return "sh", "diff"
         return ("sh", "printed") if self.view.tail else ("sh",)
 
-    def write_item(self, item: Item, below: Sequence[str]) -> str:
+    def write_item(self, item: Item) -> str:
         """An item; what it opens is folded behind it, but not what a failed command printed."""
         first, newline, _ = item.act.target.partition("\n")
         texts = item.label, escape(first), escape(item.act.outcome)
         label, target, outcome = fit_action(*texts, ITEM_COLUMNS, whole=True)
-        outcome = ", ".join(filter(None, (outcome, item.left_out)))
         outcome, dots = f"({outcome})" if outcome else "", "..." if newline else ""
         words = literal(label), code_span(target), dots, literal(outcome)
         folded = {kind: text for kind, text in item.details.items() if kind != "printed"}
@@ -13582,9 +13559,14 @@ class Markdown(Document):
             lines.append("</details>")
         if printed := item.details.get("printed"):
             lines += ("", *fenced("text", cut_lines(printed, last=self.view.tail)))
-        if folded and below:
-            lines.append("")
-        return NOT_BLANK.sub("\n  ", "\n".join((*lines, *below)))
+        if item.below:
+            lines += ("", item.below) if folded else (item.below,)
+        return NOT_BLANK.sub("\n  ", "\n".join(lines))
+
+    def fill(self, text: bytes, below: Sequence[bytes]) -> bytes:
+        margin = b"" if text == BELOW.encode() else b"  "
+        inside = INDENTED.sub(b"\n" + margin, b"\n".join(below))
+        return text.replace(BELOW.encode(), inside).rstrip()
 
     def frame(self, part: RunInReport) -> Mapping[str, str]:
         chapter, run, totals = part.chapter, part.run, part.notes.totals
@@ -13595,8 +13577,6 @@ class Markdown(Document):
         if self.view.headings:
             name += f" ({where})"
         words = name if run.agent else where, verdict_of(totals), why
-        if not run.succeeded and chapter.steps and chapter.steps[-1].failed:
-            chapter.parts["failure"] = [chapter.steps.pop().forms[0]]
         did = literal_html(join_facts(facts_done("", totals, named=False)))
         chapter.row = self.row(part, why)
         return {
@@ -13613,13 +13593,15 @@ class Markdown(Document):
 
     def lay_out(self, chapter: Chapter) -> bytes:
         """A chapter: the answer first, then the other parts, then the steps."""
-        blocks = [chapter[name] for name in ("heading", "prompt", "answer", "failure", "files")]
+        blocks = [chapter[name] for name in ("heading", "prompt", "answer", "files")]
         if not blocks[0]:
             return b""
-        missing = chapter.left_out()
-        if chapter.framed and (chapter.steps or missing):
+        missing, steps = chapter.left_out(), chapter.nested(self.fill)
+        if steps and steps[-1].failed and chapter.number not in self.good:  # it shows why
+            blocks.insert(3, steps.pop().forms[0])
+        if chapter.framed and (steps or missing):
             note = f"*{missing}*" if missing else ""
-            blocks += (chapter["sums"], note.encode(), laid_out(chapter.steps), b"</details>")
+            blocks += (chapter["sums"], note.encode(), laid_out(steps), b"</details>")
         return b"\n\n".join(filter(None, (*blocks, chapter["foot"])))
 
     def heads(self, total: Totals, rows: Sequence[str]) -> Iterator[str]:
@@ -13689,7 +13671,7 @@ def laid_out(steps: Iterable[Step]) -> bytes:
 
 END_LIST = b"<!-- -->\n"
 LIST_ITEM = regex(rb"^ *-(?: |$)", re.MULTILINE)
-NOT_BLANK = regex(r"\n(?=[^\n])")
+NOT_BLANK, INDENTED = regex(r"\n(?=[^\n])"), regex(rb"\n(?=[^\n])")
 GOOD, BAD, RUNNING = "✅", "❌", "▶️"
 STATE_MARKS = {"ok": GOOD, "bad": BAD, "running": RUNNING}
 
@@ -13942,7 +13924,7 @@ th, td { padding: .25rem .75rem .25rem 0; border-bottom: 1px solid var(--line); 
 :is(.act, .thought) > summary::before { content: "›"; content: "›" / "";
   position: absolute; left: -.9rem; color: var(--soft); }
 :is(.act, .thought)[open] > summary::before { rotate: 90deg; }
-.worse > summary::before { color: var(--bad); font-weight: 700; }
+.act:not(.bad):has(.bad) > summary::before { color: var(--bad); font-weight: 700; }
 .act > summary:hover { background: var(--wash); }
 .what b { font-weight: 400; } .what code { padding: 0; background: none; }
 [open] > summary > .what { white-space: normal; }
@@ -13969,10 +13951,10 @@ html:has(:target) :is(.run, .act, .thought) { content-visibility: visible; }
 .times svg { display: block; border-bottom: 1px solid var(--line); }
 .times rect { fill: var(--soft); } .times .nested { opacity: .7; }
 .times .bad { fill: var(--bad); } .times a:hover rect { fill: var(--link); }
-.view:has(#words:checked) ~ .run .act:not(.bad, .worse),
+.view:has(#words:checked) ~ .run .act:not(.bad, :has(.bad)),
 .view:has(#acts:checked) ~ .run > :is(.words, .thought) { display: none; }
 .view:has(#bad:checked) { ~ nav li.ok, ~ .run:not(:has(.bad)), ~ .run > .words,
-  ~ .run :is(.thought, .act:not(.bad, .worse)) { display: none; } }
+  ~ .run :is(.thought, .act:not(.bad, :has(.bad))) { display: none; } }
 @media (max-width: 40rem) {
   main { padding: 0 1.25rem 3rem; }
   .what { white-space: normal; }
@@ -14000,14 +13982,14 @@ html:has(:target) :is(.run, .act, .thought) { content-visibility: visible; }
 # and how a call opens are two things in Markdown and in HTML.
 
 
-def item_html(item: Item, below: Sequence[str]) -> Html:
+def item_html(item: Item) -> Html:
     """The line of an action; with content it is the summary of closed details."""
     act, place, state = item.act, item.place, item.state
     time = format_duration(item.took) if item.took else ""
     # The mark says that the status is 0, and the time stands beside.
     known = ("exit 0", "0 ms", time)
     stated = (fact for fact in act.outcome.split(", ") if fact not in known)
-    facts = ", ".join(filter(None, (*stated, item.left_out)))
+    facts = ", ".join(stated)
     long = len(facts) > MIN_PART * 3
     first, *more = act.target.split("\n", 1)
     brief = truncate(first, ITEM_COLUMNS)
@@ -14023,12 +14005,10 @@ def item_html(item: Item, below: Sequence[str]) -> Html:
     if state == "bad" and not long and (text := item.details.get("text", "")):
         parts.append(element("span", "\n".join(cut_lines(text, last=TAIL)), kind="tail"))
     shown = {kind: OPENED[kind](text) for kind, text in item.details.items()}
-    nested = element("div", *below, kind="below") if below else EMPTY
+    nested = element("div", Html(item.below), kind="below") if item.below else EMPTY
     content = (shown.pop("prompt", EMPTY), nested, *shown.values())
     if not any(content):
         return element("div", *parts, kind=f"act {state}", id=place)
-    if any('class="act bad' in block for block in below):
-        state += " worse"
     opened = element("div", *content, kind="inside", id=place)  # so that a link opens it
     return element("details", element("summary", *parts), opened, kind=f"act {state}")
 
@@ -14070,6 +14050,7 @@ class Page(Document):
     most, between, thinking = MAX_PAGE, b"", True
     asked, said = staticmethod(asked_html), staticmethod(words_html)
     write_item = staticmethod(item_html)
+    fill = staticmethod(lambda text, below: text.replace(BELOW.encode(), b"".join(below)))
     pictured = staticmethod(lambda asked, images: html(asked, images_html(images)))
     options = Document.options | {"thinking"}
     requires: ClassVar[Mapping[str, str]] = {"markdown_it": "markdown-it-py"}
@@ -14129,7 +14110,8 @@ class Page(Document):
 
     def lay_out(self, chapter: Chapter) -> bytes:
         """A section, without links to what is left out."""
-        missing, steps = chapter.left_out(), [step.forms[0] for step in chapter.steps]
+        missing = chapter.left_out()
+        steps = [step.forms[0] for step in chapter.nested(self.fill)]
         note = encode_line(element("p", missing, kind="note")) if missing else b""
         blocks = (chapter["files"], note, *steps, chapter["foot"], b"</section>")
         text = b"\n".join(filter(None, (chapter["heading"], chapter["prompt"], *blocks)))

@@ -701,7 +701,7 @@ def test_what_a_sub_agent_did_outlives_its_hidden_call() -> None:
 
 @pytest.mark.parametrize("to", ["markdown", "html"])
 def test_what_sub_agents_of_sub_agents_did_has_a_bound(to: str) -> None:
-    """What is deeper is said, and not lost from the counts."""
+    """What is deeper stands beside the others."""
     sizes = []
     for deep in (50, 100):
         calls = [(f"t{number}", f"t{number - 1}" if number else None) for number in range(deep)]
@@ -712,6 +712,6 @@ def test_what_sub_agents_of_sub_agents_did_has_a_bound(to: str) -> None:
         ended = convert(b"".join((init(), *nested, result())), "-t", to)
         text = ended.stdout.decode().replace("\N{NO-BREAK SPACE}", " ")
         assert f"{deep - 1} subagent actions" in text
-        assert f"{deep - agentfmt.MAX_DEPTH} calls left out" in text
+        assert "left out" not in text
         sizes.append(len(ended.stdout))
-    assert sizes[1] - sizes[0] < 1000
+    assert sizes[1] - sizes[0] < 50 * 200
