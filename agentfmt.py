@@ -9836,9 +9836,10 @@ def spelled(char: str, escape: str) -> str:
 
 
 @functools.cache
-def behind(needed: int, *, option: bool) -> Any:
+def behind(needed: int, *, option: bool, below: str = "") -> Any:
     """An expression for what stands behind a name in some form, up to what the first look sees of
-    the value; or for what may put the value elsewhere: a line's end, the next cell of a head."""
+    the value; or for what may put the value elsewhere: the next cell of a head, or what is
+    ``below``."""
     looks: dict[str, list[str]] = {}
     for form in FORMS:
         if option < (form.name == "option"):
@@ -9854,37 +9855,10 @@ def behind(needed: int, *, option: bool) -> Any:
         elif form.value == "element":
             bare = in_quotes if needed == RANDOM else r"[^<>\n]+\\?</"
         looks.setdefault(bare, []).append(between)
-    elsewhere = [TO_NEXT_LINE, *([TO_NEXT_CELL] if needed < RANDOM else [])]
     alternatives = [f"(?:{'|'.join(some)}){look}" for look, some in looks.items()]
-    return expression(f"(?i:{'|'.join(alternatives + elsewhere)})")
-
-
-def next_name(text: bytes, position: int, limit: int) -> tuple[int, int, str] | None:
-    """The next name of a secret with a value behind it, as far as the first look sees: from, to,
-    the name. Names are looked for alone, and what stands behind each by itself: an automaton for
-    both would have so many states that it takes longer. In a line of JSON a string may end in a
-    name: a member, an option, the name of a pair."""
-    seen = expression(SEEN_NAME)
-    while match := seen.search(text, position, limit):
-        position = match.end() - 1
-        begin, name = name_before(text, match.start(), position)
-        if not ends_of(name):
-            continue
-        needed = needed_by(name)
-        ends_string = needed < RANDOM and text[position : position + 1] == b'"'
-        what_follows = behind(needed, option=name.startswith("-"))
-        if ends_string or what_follows.match(text, position, position + 2 * NEAR):
-            return begin, position, name
-    return None
-
-
-def name_before(text: bytes, start: int, end: int) -> tuple[int, str]:
-    """Where a name begins whose end is known, and the name; an escape may stand before it."""
-    head = text[max(0, start - NEAR) : start]
-    begin = start - len(head) + len(head.rstrip(IN_NAMES))
-    if text[begin - 1 : begin] == b"\\" and (escape := ESCAPE.match(text, begin - 1, start)):
-        begin = escape.end()
-    return begin, text[begin:end].decode()
+    alternatives += [below] if below else []
+    alternatives += [TO_NEXT_CELL] if needed < RANDOM else []
+    return expression(f"(?i:{'|'.join(alternatives)})")
 
 
 # A name at the end of a line, if the next one has before its text what tools put there: its number,
@@ -9901,7 +9875,7 @@ BEFORE_LINES = (
 LONE_WORD = r"[ \t]*(?:- )?(?:\w+[\"']*[:=][ \t]*)?[^\s\\]{6,}[ \t]*(?:\\|\n|$)"
 _BEFORE = BEFORE_LINES.replace(COMMENT_SIGN, COMMENT_SIGN + LONE_WORD)
 _NEXT_LINE = r"(?:\\+r|\r)?(?:\\+n|\n)" + re.sub(r"\{1,[0-9]+\}", "+", _BEFORE)  # no counts: states
-TO_NEXT_LINE = rf"(?:[^\w\n]|\\+t)*{_NEXT_LINE}"
+TO_NEXT_LINE = rf"(?:</key>|[^\w\n]|\\+t)*{_NEXT_LINE}"
 NUMBERED_NAMES = (
     rf"(?i:{any_name(NAME_ENDS)}){FURTHER}?{TO_NEXT_LINE}"
     rf"|(?i:value)[\"'\\]*[ \t]*[:=][^\n\\]+(?:\\+\"[^\n\\]*)?{_NEXT_LINE}"
@@ -10281,6 +10255,7 @@ ENTITIES = {
 }  # fmt: skip
 # No line of a private key begins with the sign of a difference.
 LINE_PREFIX = rb"(%b{1,3})" % BEFORE_LINES.replace("[+-]|", "[+-](?![+-])|").encode("latin-1")
+LINE_PREFIXES = regex(rb"(\n|\\n)" + LINE_PREFIX)
 # The signs are expressions of RE2; each begins with a byte that is found much faster than a class.
 ESCAPED_SIGN = r"\\(?:/|(?:u00|x)[2-7]|uff1[ad])"
 READINGS = [
@@ -10407,6 +10382,7 @@ CELL_ENDS = [regex(end) for end in (rb"\||\xe2\x94[\x82\x83]", rb"\t", rb",", rb
 HEADER_CELL = regex(rb"(?:[^\W\d][\w.-]*(?:[ ][\w.-]+){0,3})?")
 LINE = regex(rb"[^\r\n]+")
 MOST_ROWS = 200
+MOST_RECENT = 4  # texts: a line is as long as it likes
 
 
 def columns(text: bytes) -> Iterator[Span]:
@@ -10440,6 +10416,39 @@ def columns(text: bytes) -> Iterator[Span]:
                 if value and ends_of(name) and not is_plain(name, shown, HUMAN):
                     begin = row.start() + at + cell.index(value)
                     yield begin, begin + len(value), "assignment"
+
+
+def next_name(text: bytes, position: int, limit: int) -> tuple[int, int, str] | None:
+    """The next name of a secret with a value behind it, as far as the first look sees: from, to,
+    the name. Names are looked for alone, and what stands behind each by itself: an automaton for
+    both would have so many states that it takes longer. In a line of JSON a string may end in a
+    name: a member, an option, the name of a pair."""
+    seen = expression(SEEN_NAME)
+    while match := seen.search(text, position, limit):
+        position = match.end() - 1
+        begin, name = name_before(text, match.start(), position)
+        if not ends_of(name):
+            continue
+        needed, limit_of_value = needed_by(name), position + 2 * NEAR
+        ends_string = needed < RANDOM and text[position : position + 1] == b'"'
+        look = functools.partial(behind, needed, option=name.startswith("-"))
+        if not ends_string and not look(below=TO_NEXT_LINE).match(text, position, limit_of_value):
+            continue
+        near, at = text[begin:limit_of_value], position - begin
+        if ends_string or not expression(TO_NEXT_LINE).match(near, at):
+            return begin, position, name
+        if look().match(near, at) or look().match(LINE_PREFIXES.sub(rb"\1", near), at):
+            return begin, position, name
+    return None
+
+
+def name_before(text: bytes, start: int, end: int) -> tuple[int, str]:
+    """Where a name begins whose end is known, and the name; an escape may stand before it."""
+    head = text[max(0, start - NEAR) : start]
+    begin = start - len(head) + len(head.rstrip(IN_NAMES))
+    if text[begin - 1 : begin] == b"\\" and (escape := ESCAPE.match(text, begin - 1, start)):
+        begin = escape.end()
+    return begin, text[begin:end].decode()
 
 
 class FirstLook:
@@ -10488,6 +10497,7 @@ class Scanner:
         values = [(name, value) for name, stated in known.items() for value in stated]
         self.known = KnownValues(values)
         self.copies: Copies | None = None  # of the run whose events are being redacted
+        self.recent: dict[Any, list[Span]] = {}  # what was found in the last texts
         lines = [value for _, value in values if "\n" in value]
         self.blocks = [text for value in lines for text in (value, value.replace("\n", "\r\n"))]
         self.patterns = {name: user_expression(name, text) for name, text in patterns.items()}
@@ -10591,8 +10601,14 @@ class Scanner:
         What is found in the text and what is found in its plain reading are united. A marker in the
         place of a secret may make a secret of what stands beside it: looked for until there is
         none, or redacting twice would change something. ``whole``: else the text is words that come
-        line by line.
+        line by line. What an agent prints comes some times in a row: as its line, and as events.
         """
+        asked = text, whole, self.copies, len(self.copies.values if self.copies else "")
+        if asked not in self.recent:
+            remember(self.recent, asked, self.find_spans(text, whole=whole), MOST_RECENT)
+        return self.recent[asked]
+
+    def find_spans(self, text: bytes, *, whole: bool) -> list[Span]:
         text, spans = self.masked(text), list[Span]()
         for _ in range(ROUNDS):
             more, changes = self.search(text, whole), plain_reading(text)
