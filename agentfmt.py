@@ -4601,7 +4601,8 @@ CLAUDE_ENDS = {
     end: failure
     for failure, ends in {
         "interrupted": "hook_stopped",
-        "limit": "max_turns blocking_limit rapid_refill_breaker prompt_too_long budget_exhausted",
+        "budget": "max_turns budget_exhausted",
+        "limit": "blocking_limit rapid_refill_breaker prompt_too_long",
         "unfinished": "malformed_tool_use_exhausted tool_deferred tool_deferred_unavailable",
         "error": "api_error image_error model_error structured_output_retry_exhausted "
                  "turn_setup_failed",

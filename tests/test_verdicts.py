@@ -289,6 +289,7 @@ SHAPES: dict[str, tuple[list[Line], str, str | None]] = {
     "claude-deferred": ([INIT, ends("", stop_reason="tool_deferred")], "waits", "unfinished"),
     "claude-structured-refusal": ([INIT, ends(stop_reason="tool_use", structured_output={"a": 1})],
         "", None),
+    "claude-budget": ([INIT, ends(terminal_reason="budget_exhausted")], "budget_ex", "budget"),
     "claude-aborted": ([INIT, says("So"), ends("So", terminal_reason="aborted_new")], "aborted",
         "interrupted"),
     "claude-new-reasons": ([INIT, ends(stop_reason="new", terminal_reason=["new"])], "", None),
