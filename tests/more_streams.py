@@ -515,15 +515,6 @@ DELTAS: dict[str, tuple[list[Any], Any, list[Any]]] = {
     "goose": ([], goose_says, [GOOSE_LAST]),
     "acp": ([], acp_says, [acp_end()]),
 }  # fmt: skip
-NEW: dict[str, Line] = {
-    "kimi-code": {"role": "meta", "type": "brand.new"},
-    "grok": {"type": "brand_new", "entries": []},
-    "antigravity": {"event": "brand_new", "brand_new": {"conversation_id": "ag-1"}},
-    "cline": cline("brand_new"),
-    "goose": {"type": "brand_new", "extension_id": "x"},
-    "transcript": {"type": "brand_new", "status": "x"},
-    "acp": acp("brand_new"),
-}
 # Of each agent, a run that succeeds, and one that fails.
 GOOD: dict[str, list[Line]] = {
     "kimi": [KIMI_FIRST, *KIMI_RUN, KIMI_LAST],

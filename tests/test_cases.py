@@ -18,6 +18,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import pytest
@@ -65,25 +66,19 @@ def test_there_are_cases() -> None:
     assert NAMES
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_fed_whole(name: str, request: pytest.FixtureRequest) -> None:
-    case = read(name)
-    ended = convert({file: [data] for file, data in case.files.items()}, *case.flags)
-    if request.config.getoption("update_cases"):
-        update(name, case, ended)
-        case = read(name)
-    assert ended == case.expected
+WAYS: dict[str, Callable[[bytes], Iterable[bytes]]] = {
+    "whole": lambda data: [data],
+    "one byte at a time": one_byte_at_a_time,
+    "without the last newline": lambda data: [data.removesuffix(b"\n")],
+}
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_fed_one_byte_at_a_time(name: str) -> None:
+def test_a_case(name: str, request: pytest.FixtureRequest) -> None:
     case = read(name)
-    files = {file: one_byte_at_a_time(data) for file, data in case.files.items()}
-    assert convert(files, *case.flags) == case.expected
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_fed_without_the_last_newline(name: str) -> None:
-    case = read(name)
-    files = {file: [data.removesuffix(b"\n")] for file, data in case.files.items()}
-    assert convert(files, *case.flags) == case.expected
+    for way, chunks in WAYS.items():
+        ended = convert({file: chunks(data) for file, data in case.files.items()}, *case.flags)
+        if request.config.getoption("update_cases") and way == "whole":
+            update(name, case, ended)
+            case = read(name)
+        assert ended == case.expected, f"fed {way}"

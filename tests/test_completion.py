@@ -30,25 +30,22 @@ SHELLS = {
 SOURCES = dict(zip(SHELLS, BLOCK.splitlines(), strict=True))
 BEFORE = {"zsh": "autoload compinit; compinit -u -D; "}
 
-LINES = {
+LINES = {  # for the shells themselves, each of a kind
     "agentfmt --fr": "--from",
     "agentfmt -t js": "-t json",
     "agentfmt --to=js": "--to=json",
-    "agentfmt -f cla": "-f claude",
-    "agentfmt -m fin": "-m final",
-    "agentfmt -r con": "-r content",
     "agentfmt -r secrets,con": "-r secrets,content",
-    "agentfmt --only she": "--only shell",
     "agentfmt --only tool=she": "--only tool=shell",
-    "agentfmt --drop tool=shell,status=rej": "--drop tool=shell,status=rejected",
     "agentfmt --fail-on pat": "--fail-on path=",
     "agentfmt r": "run.ndjson",
     "agentfmt my": "my file.ndjson",
-    "agentfmt folder/d": "folder/deep.ndjson",
-    "agentfmt --rejects r": "--rejects run.ndjson",
     "agentfmt -d --secrets-file folder/d": "-d --secrets-file folder/deep.ndjson",
     "true | agentfmt -t js": "-t json",
 }
+WORDS = {  # what a shell is given to choose from
+    "-f cla": "claude", "-m fin": "final", "-r con": "content", "--only she": "shell",
+    "--drop tool=shell,status=rej": "tool=shell,status=rejected", "--fail-unless stat": "status=",
+}  # fmt: skip
 
 # Asked to complete, it does; run, it prints what it was given.
 STUB = f"""#!/bin/sh
@@ -111,6 +108,12 @@ def test_completion(shell: str, folder: Path) -> None:
         pytest.skip(f"{shell} is not installed")
     given = type_in(shell, [*LINES], folder)
     assert dict(zip(LINES, map(str.rstrip, given), strict=True)) == LINES
+
+
+@pytest.mark.parametrize("line", WORDS)
+def test_a_word_is_completed(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COMP_LINE", f"agentfmt {line}")
+    assert agentfmt.complete("zsh_complete") == WORDS[line]
 
 
 def test_an_unknown_shell_gets_nothing() -> None:

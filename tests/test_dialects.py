@@ -312,15 +312,6 @@ def test_from_overrides() -> None:
     assert convert(whole_run(), "--from", "cursor") == convert(whole_run())
 
 
-def test_two_dialects_in_one_file() -> None:
-    """A joined log: each session is of its own dialect."""
-    data = whole_run("s-1") + one_call("Bash", {}, returned()) + whole_run("s-2")
-    ended = convert(data)
-    assert ended.lines == [label("read"), label("shell"), label("read")]
-    assert (ended.status, ended.stderr) == (0, "")
-    assert convert(data, "-t", "stream-json").stdout == data
-
-
 def both_interleaved() -> bytes:
     other = one_call("Bash", {"command": "ls"}, returned("x"))
     return b"".join(interleaved(other.splitlines(True), whole_run(OTHER).splitlines(True)))
@@ -340,11 +331,7 @@ def test_interleaved_sessions() -> None:
 
 def test_two_files() -> None:
     files = {"a": [whole_run(None)], "b": [one_call("Bash", {}, returned())], "c": [whole_run()]}
-    assert convert(files).lines == [
-        label("read"),
-        label("shell"),
-        label("read"),
-    ]
+    assert convert(files).lines == [label("read"), label("shell"), label("read")]
 
 
 def test_thinking_first_in_a_run_is_dropped_too() -> None:
@@ -655,11 +642,6 @@ def test_how_a_call_failed(told: str, status: str) -> None:
     assert row["status"] == status
 
 
-def test_errors_are_the_reason() -> None:
-    data = init() + result(subtype="error_during_execution", is_error=True, errors=["No luck."])
-    assert convert(data).stderr.endswith("failed: No luck.\n")
-
-
 def test_two_turns_are_two_runs() -> None:
     turn = init() + message("assistant", text("One.")) + result()
     ended = convert(turn * 2, "-t", "json")
@@ -832,15 +814,6 @@ def test_action_lines_beside_the_agents_own_lines() -> None:
     assert run(*flags, data=data).stdout == data
 
 
-def test_details_and_a_summary() -> None:
-    data = one_call("Bash", {"command": "make"}, returned(), tool_use_result={"exit_code": 0})
-    converted = convert(data, "-t", "cursor").stdout
-    for flags in (["-d"], ["-m", "all"], ["-m", "final"], ["-s"]):
-        once, twice = run(*flags, data=data), run(*flags, data=converted)
-        assert (once.stdout, once.status) == (twice.stdout, twice.status)
-    assert run("-d", data=data).stdout.decode() == labeled("{shell} make (exit 0)\n")
-
-
 @pytest.mark.parametrize("classes", ["all", "content", "messages,secrets"])
 def test_structural_classes_need_cursor(classes: str) -> None:
     data = whole_run("s") + one_call("Bash", {"command": "CANARY"}, returned())
@@ -862,7 +835,8 @@ def test_max_event() -> None:
 # ---------------------------------------------------------------- limits
 
 
-def test_what_is_remembered_is_freed() -> None:
+def test_what_is_remembered_is_freed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agentfmt, "MAX_RUNS", 100)
     runs = agentfmt.Runs(Report(agentfmt.Output(len)))
     sessions = agentfmt.Sessions("auto", agentfmt.EventMaker(agentfmt.Event), runs)
     reader = agentfmt.Reader(agentfmt.Source("-"), agentfmt.Event)
@@ -881,45 +855,34 @@ def test_what_is_remembered_is_freed() -> None:
 
 # ---------------------------------------------------------------- other agents
 
-# Exit status, runs that succeed, runs that fail, finished calls.
-OTHERS = [
-    ("codex/command", 0, 1, 0, [label("shell")]),
-    ("codex/file-change", 0, 1, 0, [label("write"), *[label("shell")] * 2]),
-    ("codex/handmade-all-items", 1, 1, 1, [label("updateTodos"), label("shell"), label("shell", 1),
+OTHERS = [  # what is printed; how they end says EXPECTED.tsv, see test_captures.py
+    ("codex/command", [label("shell")]),
+    ("codex/file-change", [label("write"), *[label("shell")] * 2]),
+    ("codex/handmade-all-items", [label("updateTodos"), label("shell"), label("shell", 1),
         label("edit"), label("write"), failed("edit", "error"), label("mcp"), failed("mcp",
         "error"), label("webSearch")]),
-    ("codex/merged-stderr-first-line", 0, 1, 0, [label("shell")]),
-    ("codex/windows-crlf-output", 0, 1, 0, [label("shell")]),
-    ("copilot/long-run", 0, 1, 0, [label("read"), label("shell"), label("read_powershell"),
+    ("codex/merged-stderr-first-line", [label("shell")]),
+    ("codex/windows-crlf-output", [label("shell")]),
+    ("copilot/long-run", [label("read"), label("shell"), label("read_powershell"),
         label("read"), label("shell"), label("shell"), label("read")]),
-    ("droid/0.232.0-reasoning-twice", 0, 1, 0, [label("shell")]),
-    ("droid/happy-path", 0, 1, 0, [label("shell")]),
-    ("gemini/0.53.1-shell", 0, 1, 0, [label("shell")]),
-    ("gemini/prose-before-init", 0, 1, 0, []),
-    ("opencode/handmade-error", 1, 0, 1, []),
-    ("opencode/handmade-no-reason", 0, 1, 0, []),
-    ("opencode/handmade-run", 1, 0, 1, [label("shell")]),
-    ("opencode/handmade-success", 0, 1, 0, [label("shell")]),
-    ("pi/auth-error", 1, 0, 1, []),
-    ("pi/handmade-success", 0, 1, 0, [label("shell"), label("write")]),
-    ("pi/tool", 0, 1, 0, [label("shell")]),
+    ("droid/0.232.0-reasoning-twice", [label("shell")]),
+    ("droid/happy-path", [label("shell")]),
+    ("gemini/0.53.1-shell", [label("shell")]),
+    ("gemini/prose-before-init", []),
+    ("opencode/handmade-error", []),
+    ("opencode/handmade-no-reason", []),
+    ("opencode/handmade-run", [label("shell")]),
+    ("opencode/handmade-success", [label("shell")]),
+    ("pi/auth-error", []),
+    ("pi/handmade-success", [label("shell"), label("write")]),
+    ("pi/tool", [label("shell")]),
 ]  # fmt: skip
 
 
 @pytest.mark.skipif(not os.path.isdir(SHARED), reason="no captures beside the checkout")
-@pytest.mark.parametrize(
-    ("name", "status", "succeeded", "failed", "lines"),
-    [pytest.param(*row, id=row[0]) for row in OTHERS],
-)
-def test_other_agents(
-    name: str, status: int, succeeded: int, failed: int, lines: list[str]
-) -> None:
-    data = content(SHARED, "captures", f"{name}.ndjson")
-    progressed, results = convert(data), convert(data, "-t", "json")
-    assert progressed.status == results.status == status
-    assert progressed.lines == lines
-    assert results.stdout.count(b"\n") == succeeded
-    assert progressed.stderr.count(" failed: ") == failed
+@pytest.mark.parametrize(("name", "lines"), OTHERS)
+def test_other_agents(name: str, lines: list[str]) -> None:
+    assert convert(content(SHARED, "captures", f"{name}.ndjson")).lines == lines
 
 
 FOLDERS = sorted(

@@ -8,7 +8,6 @@ with status 1, and in "```sh hangs" the agent stays after its result. "```sh set
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
@@ -22,7 +21,21 @@ from typing import Any, NamedTuple
 import click
 import pytest
 from picture import make as make_pictures
-from support import ENVIRON, GLYPHS, MANUAL, PAGES, ROOT, SHARED, SIDECAR, on_terminal, run
+from support import (
+    ENVIRON,
+    GLYPHS,
+    MANUAL,
+    PAGES,
+    ROOT,
+    SHARED,
+    SIDECAR,
+    as_line,
+    assistant,
+    init,
+    on_terminal,
+    result,
+    run,
+)
 
 import agentfmt
 
@@ -349,27 +362,15 @@ def test_readme_can_be_read_in_one_sitting() -> None:
 # ---------------------------------------------------------------- why not jq
 
 
-INIT = {"type": "system", "subtype": "init", "session_id": "s"}
-DONE = {"type": "result", "subtype": "success", "is_error": False, "session_id": "s"}
-SECRET = "tr0ub4dor"
+INIT, DONE, SECRET = init("s"), result("s"), "tr0ub4dor"
 
 
-def said(text: str) -> dict[str, Any]:
-    return {
-        "type": "assistant",
-        "message": {"role": "assistant", "content": [{"type": "text", "text": text}]},
-        "session_id": "s",
-    }
+def said(*texts: str) -> bytes:
+    return b"".join(assistant(text, "s") for text in texts)
 
 
-def piece(text: str) -> dict[str, Any]:
-    return {**said(text), "timestamp_ms": 1}
-
-
-def lines(*events: dict[str, Any] | str) -> bytes:
-    return "".join(
-        (event if isinstance(event, str) else json.dumps(event)) + "\n" for event in events
-    ).encode()
+def pieces(*texts: str) -> bytes:
+    return b"".join(assistant(text, "s", timestamp_ms=1) for text in texts)
 
 
 class Recipe(NamedTuple):
@@ -381,24 +382,23 @@ class Recipe(NamedTuple):
     agentfmt: tuple[int, str]  # its status, and what it prints
 
 
-CODEX = lines(
-    {"type": "thread.started", "thread_id": "t"},
-    {"type": "turn.started"},
-    {"type": "item.completed", "item": {
-        "id": "0", "type": "command_execution", "command": "ls", "exit_code": 0,
-        "aggregated_output": "", "status": "completed"}},
+RAN = {"id": "0", "type": "command_execution", "command": "ls", "exit_code": 0,
+       "aggregated_output": "", "status": "completed"}  # fmt: skip
+CODEX: tuple[dict[str, Any], ...] = (
+    {"type": "thread.started", "thread_id": "t"}, {"type": "turn.started"},
+    {"type": "item.completed", "item": RAN},
     {"type": "item.completed", "item": {"id": "1", "type": "agent_message", "text": "One file."}},
     {"type": "turn.completed", "usage": {}},
 )  # fmt: skip
 RECIPES = {
-    "An agent that was killed": Recipe(lines(INIT, said("Hm.")), (False, ""), "-m final", (1, "")),
-    "A warning between": Recipe(lines(INIT, "Warning: slow", said("Hi."), DONE), (True, "system\n"),
-        "-m final", (0, "Hi.\n")),
-    "Text comes twice": Recipe(lines(INIT, piece("One "), piece("file."), said("One file."), DONE),
+    "An agent that was killed": Recipe(INIT + said("Hm."), (False, ""), "-m final", (1, "")),
+    "A warning between": Recipe(INIT + b"Warning: slow\n" + said("Hi.") + DONE,
+        (True, "system\n"), "-m final", (0, "Hi.\n")),
+    "Text comes twice": Recipe(INIT + pieces("One ", "file.") + said("One file.") + DONE,
         (False, "One file.One file."), "-m final", (0, "One file.\n")),
-    "This finds Cursor's": Recipe(CODEX, (False, ""), "-d",
+    "This finds Cursor's": Recipe(b"".join(map(as_line, CODEX)), (False, ""), "-d",
         (0, "Ran terminal command ls (exit 0)\n")),
-    "A secret that is split": Recipe(lines(INIT, piece("It is tr0u"), piece("b4dor."), DONE),
+    "A secret that is split": Recipe(INIT + pieces("It is tr0u", "b4dor.") + DONE,
         (False, "It is tr0ub4dor."), "-m final --secrets-file secret",
         (0, "It is [REDACTED:secrets-file].\n")),
 }  # fmt: skip

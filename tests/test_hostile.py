@@ -98,7 +98,10 @@ def expressions() -> Iterator[Expression]:
     """All that stand in the module, whether they have a name or not."""
     tree = ast.parse(SOURCE)
     assigned = [node for node in tree.body if isinstance(node, ast.Assign)]
-    names = {part: ast.unparse(node.targets[0]) for node in assigned for part in ast.walk(node)}
+    calls = ((part, node) for node in assigned for part in ast.walk(node))
+    names = {
+        part: ast.unparse(node.targets[0]) for part, node in calls if isinstance(part, ast.Call)
+    }
     used = collections.defaultdict[str, set[str]](set)
     for name, method in re.findall(rf"\b(\w+)(?=(?:\[.*?\])?\.({'|'.join(METHODS)})\()", SOURCE):
         used[name].add(method)
@@ -198,7 +201,7 @@ class Maker:
             )
         units = [self.text(tree) or " " for _ in range(self.rng.choice((1, 8)))]
         count = min(int(most), self.size // max(map(len, units)))
-        return "".join(map(self.rng.choice, [units] * count))
+        return "".join(self.rng.choices(units, k=count))
 
     def choices(self, kind: str, value: Any) -> Any:
         """The texts that a part without parts can stand for."""

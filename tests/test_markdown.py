@@ -169,14 +169,10 @@ def test_a_sub_agents_actions_stand_below_it() -> None:
 
 
 def test_sub_agents_at_the_same_time_are_told_apart() -> None:
+    calls = {name: {"taskToolCall": {"args": {"description": name}}} for name in "xy"}
     tasks = [
-        event(
-            "tool_call",
-            subtype="started",
-            call_id=name,
-            tool_call={"taskToolCall": {"args": {"description": name}}},
-        )
-        for name in "xy"
+        event("tool_call", subtype="started", call_id=name, tool_call=call)
+        for name, call in calls.items()
     ]
     inner = [below(name, completed(f"c{number}")) for number, name in enumerate("xxyx")]
     items = re.findall("(?m)^( *)- .* `(.)`$", report(run_of(*tasks, *inner)))
@@ -286,17 +282,8 @@ def test_a_diff_of_what_an_edit_was_asked_for(given: dict[str, Any], diff: str) 
 
 
 def test_claudes_patch_is_a_diff_in_every_output() -> None:
-    told = {
-        "structuredPatch": [
-            {
-                "oldStart": 3,
-                "oldLines": 1,
-                "newStart": 3,
-                "newLines": 2,
-                "lines": ["-a", "+b", "+c"],
-            }
-        ]
-    }
+    told = {"structuredPatch": [{"oldStart": 3, "oldLines": 1, "newStart": 3, "newLines": 2,
+                                 "lines": ["-a", "+b", "+c"]}]}  # fmt: skip
     block = {"type": "tool_use", "id": "t", "name": "Edit", "input": {"file_path": "/work/a"}}
     back = {"type": "tool_result", "tool_use_id": "t", "content": "ok"}
     stream = b"".join(
@@ -577,6 +564,8 @@ def test_long_strings_of_calls_are_shortened(agent: str) -> None:
     )
     data = run_of(*claude) if agent == "claude" else run_of(shell(code=2, printed="x" * 400))
     whole, short = (report(data, "--from", agent, *flags) for flags in ((), ("--max-event", "900")))
+    page = convert(data, "-t", "html", "--from", agent, "--max-event", "900").stdout
+    assert (b"[cut: " in page, b"x" * 400 in page) == (True, False)
     assert "x" * 400 in whole
     assert "x" * 400 not in short
     assert "[cut: " in short

@@ -92,6 +92,8 @@ TABLE: dict[str, tuple[Stream, str]] = {
     "words": ([*OPEN, *SAID, *AGAIN], CODEX),
     "a success": ([*OPEN, *DONE], CUT),
     "a success in a run of Cursor's": ([*GOOD["cursor"][:-1], *DONE], "cursor 5f0e4a1c unfinished"),
+    "a success, and then its own": ([*GOOD["cursor"][:-1], *DONE, GOOD["cursor"][-1]],
+        "cursor 5f0e4a1c succeeded"),
     "an error": ([*OPEN, *ERROR, *AGAIN], CODEX),
     "an error, and no more": ([*OPEN, *ERROR], "codex th-1 not logged in"),
     "a type that several agents have": ([*gemini(), *TOOL, *GOOD["gemini"][2:]],

@@ -67,13 +67,10 @@ def test_lines_before_another_session_add_no_run(to: str) -> None:
     text = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "Done."}}
     stream = [
         {"jsonrpc": "2.0", "method": "session/new_kind", "params": {"sessionId": "a"}},
-        {
-            "jsonrpc": "2.0",
-            "method": "session/update",
-            "params": {"sessionId": "b", "update": text},
-        },
+        {"jsonrpc": "2.0", "method": "session/update",
+         "params": {"sessionId": "b", "update": text}},
         {"jsonrpc": "2.0", "id": 3, "result": {"stopReason": "end_turn"}},
-    ]
+    ]  # fmt: skip
     ended = convert(b"".join(lines_of(stream)), "-t", to)
     assert (ended.status, ended.stderr) == (0, "")
 

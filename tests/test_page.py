@@ -433,12 +433,6 @@ def test_what_it_needs_is_named() -> None:
         agentfmt.check_outputs(given)
 
 
-def test_long_strings_of_calls_are_shortened() -> None:
-    data = run_of(shell(code=2, printed="x" * 400))
-    assert "x" * 400 in page(data)
-    assert "[cut: " in page(data, "--max-event", "600")
-
-
 # ---------------------------------------------------------------- in a browser
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")

@@ -30,6 +30,7 @@ from support import (
     ENVIRON,
     HERE,
     SAME,
+    SESSION,
     TIMEOUT,
     Ended,
     assistant,
@@ -143,25 +144,22 @@ def test_unknown_input_is_named_when_it_falls_silent(begin: Begin) -> None:
     assert finish(process) == Ended(READ_LINE, "", 0)
 
 
-@pytest.mark.parametrize(
-    ("to", "line", "answer"),
-    [
-        pytest.param("text", completed(), READ_LINE, id="text"),
-        pytest.param("stream-json", completed(), completed(), id="stream-json"),
-        pytest.param(
-            "json",
-            result(),
-            b'{"type":"result","subtype":"success","is_error":false,"duration_ms":null,'
-            b'"duration_api_ms":null,"result":"","session_id":"5f0e4a1c-77b2-4a0e-9d7e-2f60c1b3a001"}\n',
-            id="json",
-        ),
-        pytest.param("text", b"{\n" + completed()[1:], READ_LINE, id="documents"),
-        pytest.param("text", b"[\n" + completed(), READ_LINE, id="array"),
-        pytest.param("text", b"[" + completed()[:-1], READ_LINE, id="array on a line"),
-        pytest.param("text", b"\xef\xbb\xbf\n" + completed(), READ_LINE, id="BOM"),
-        pytest.param("text", b"a | " + completed(), READ_LINE, id="prefix"),
-    ],
+RESULT_LINE = (
+    b'{"type":"result","subtype":"success","is_error":false,"duration_ms":null,'
+    b'"duration_api_ms":null,"result":"","session_id":"%b"}\n' % SESSION.encode()
 )
+
+
+@pytest.mark.parametrize(("to", "line", "answer"), [
+    pytest.param("text", completed(), READ_LINE, id="text"),
+    pytest.param("stream-json", completed(), completed(), id="stream-json"),
+    pytest.param("json", result(), RESULT_LINE, id="json"),
+    pytest.param("text", b"{\n" + completed()[1:], READ_LINE, id="documents"),
+    pytest.param("text", b"[\n" + completed(), READ_LINE, id="array"),
+    pytest.param("text", b"[" + completed()[:-1], READ_LINE, id="array on a line"),
+    pytest.param("text", b"\xef\xbb\xbf\n" + completed(), READ_LINE, id="BOM"),
+    pytest.param("text", b"a | " + completed(), READ_LINE, id="prefix"),
+])  # fmt: skip
 def test_an_event_leaves_at_once(begin: Begin, to: str, line: bytes, answer: bytes) -> None:
     process = begin("-t", to)
     write(process, line)
@@ -235,18 +233,19 @@ def test_variables_of_the_interpreter_change_nothing(name: str) -> None:
     assert (ended.stdout == BIG, *ended[1:]) == (True, "", 0)
 
 
-def test_it_ends_silently_when_its_reader_is_gone() -> None:
-    script = '"$@" | head -n 1; echo "${PIPESTATUS[0]}"'
+@pytest.mark.parametrize("args", [
+    SAME, ("-d",), ("-m", "all"), ("-m", "final"), ("-s",), ("-t", "json", "--actions", "stderr"),
+])  # fmt: skip
+def test_it_ends_silently_when_its_reader_is_gone(args: tuple[str, ...]) -> None:
+    script = '"$@" 2>/dev/null | head -n 1; echo "${PIPESTATUS[0]}"'
+    script = script if "stderr" in args else script.replace(" 2>/dev/null", "")
     done = subprocess.run(
-        ["bash", "-c", script, "-", *COMMAND, *SAME],
-        input=BIG,
-        capture_output=True,
-        env=ENVIRON,
-        timeout=TIMEOUT,
-        check=False,
-    )
-    first, status, rest = done.stdout.split(b"\n")
-    assert (BIG.startswith(first + b"\n"), status, rest, done.stderr) == (True, b"141", b"", b"")
+        ["bash", "-c", script, "-", *COMMAND, *args],
+        input=BIG, capture_output=True, env=ENVIRON, timeout=TIMEOUT, check=False,
+    )  # fmt: skip
+    *_, status, rest = done.stdout.split(b"\n")
+    assert (status, rest, done.stderr) == (b"141", b"", b"")
+    assert args != SAME or BIG.startswith(done.stdout.removesuffix(b"141\n"))
 
 
 def test_a_reader_of_stderr_that_is_gone_does_no_harm(begin: Begin) -> None:
@@ -616,7 +615,7 @@ def test_help_ends_with_the_exit_statuses() -> None:
 def test_version() -> None:
     for option in ("-V", "--version"):
         ended = run(option)
-        assert (ended.stdout.split()[:1], ended.stderr, ended.status) == ([b"agentfmt"], "", 0)
+        assert ended == Ended(f"agentfmt {agentfmt.__version__}\n".encode(), "", 0)
 
 
 def test_help_fits_a_screen_and_names_each_option() -> None:
@@ -728,14 +727,6 @@ def test_a_file_that_disappears_while_others_are_read(begin: Begin, file: File) 
     ended = finish(process)
     assert (ended.stdout, ended.status) == (b"", 2)
     assert ended.stderr.endswith(f"agentfmt: {gone}: No such file or directory\n")
-
-
-def test_a_binary_file(file: File) -> None:
-    for data in (os.urandom(100_000), bytes(range(256)) * 100, b"\x7fELF" + b"\0" * 100_000):
-        ended = run(file("binary", data))
-        assert (ended.stdout, ended.status in (1, 3)) == (b"", True)
-        assert "Traceback" not in ended.stderr
-        assert not any(ord(c) < 32 or 127 <= ord(c) < 160 for c in ended.stderr.replace("\n", ""))
 
 
 def test_rejects(tmp_path: Any) -> None:
@@ -855,14 +846,14 @@ def test_memory_of_a_result_of_many_tokens() -> None:
 
 @pytest.mark.parametrize("to", ["text", "json", "stream-json"])
 def test_memory_is_flat(to: str) -> None:
-    once = b"".join(stream(10_000_000))
+    once = b"".join(stream(5_000_000))
     peaks = []
     for times in (1, 10):
         status, peak, messages = measured((once for _ in range(times)), "-t", to)
         assert (status, messages) == (0, "")
         peaks.append(peak)
     assert max(peaks) < 60
-    assert peaks[1] - peaks[0] < 5
+    assert peaks[1] - peaks[0] < 2.5
 
 
 # ---------------------------------------------------------------- no traceback

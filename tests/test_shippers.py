@@ -8,7 +8,6 @@ syslog-ng cannot be installed beside rsyslog, and docker starts itself where it 
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import re
@@ -20,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -314,24 +313,6 @@ def test_the_entrypoint_of_an_agent(folder: Path) -> None:
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=10)
     assert process.returncode == 1  # the run that the signal cut short has failed
-
-
-def test_a_log_is_split_by_session(folder: Path) -> None:
-    sessions = [whole_run(f"s{n}").splitlines(keepends=True) for n in range(40)]
-    sessions[7] = sessions[7][:-1]  # one never ends
-    mixed = [line for turn in itertools.zip_longest(*sessions) for line in turn if line]
-    (folder / "big.ndjson").write_bytes(b"".join(mixed))
-    (folder / "shard.awk").write_text(recipe("MANY FILES, MANY CORES"))
-    script = 'awk -v n=4 -v cmd="agentfmt -t runs --exit-zero" -f shard.awk big.ndjson'
-    shell(folder, script).communicate(timeout=TIMEOUT)
-    shell(folder, "agentfmt -t runs --exit-zero big.ndjson >whole").communicate(timeout=TIMEOUT)
-
-    def verdicts(paths: Iterable[Path]) -> list[tuple[str, str, int]]:
-        rows = [json.loads(line) for path in paths for line in path.read_bytes().splitlines()]
-        return sorted((row["session"], row["verdict"], row["actions"]) for row in rows)
-
-    assert verdicts(folder.glob("out.*")) == verdicts([folder / "whole"])
-    assert len(list(folder.glob("out.*"))) == 4
 
 
 @pytest.mark.skipif(not shutil.which("awk"), reason="awk is not installed")

@@ -100,18 +100,14 @@ def test_verdicts() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "member", ['"timestamp_ms":1700000000123', '"timestamp":"2023-11-14T22:13:20.123Z"']
-)
-def test_times_are_milliseconds(member: str) -> None:
+@pytest.mark.parametrize(("member", "time"), [
+    ('"timestamp_ms":1700000000123', 1700000000123),
+    ('"timestamp":"2023-11-14T22:13:20.123Z"', 1700000000123), ('"timestamp":"soon"', None),
+    ('"timestamp":[]', None), ('"timestamp":-1', None),
+])  # fmt: skip
+def test_times_are_milliseconds(member: str, time: int | None) -> None:
     data = init().replace(b'"model"', member.encode() + b',"model"') + result()
-    assert rows(data, "runs")[0]["started_ms"] == 1700000000123
-
-
-@pytest.mark.parametrize("member", ['"timestamp":"soon"', '"timestamp":[]', '"timestamp":-1'])
-def test_a_time_that_is_none(member: str) -> None:
-    data = init().replace(b'"model"', member.encode() + b',"model"') + result()
-    assert rows(data, "runs")[0]["started_ms"] is None
+    assert rows(data, "runs")[0]["started_ms"] == time
 
 
 # How each agent says why a run failed.

@@ -552,19 +552,18 @@ def test_an_edit_shows_its_lines() -> None:
 
 
 def test_thoughts_are_marked_and_dimmed() -> None:
+    """On lines of their own, also where words had not ended theirs."""
     thoughts = [
         event("thinking", subtype="delta", text=text, timestamp_ms=1)
         for text in ("Let\n", "me see")
     ]
-    data = b"".join((init(), *thoughts, completed(), assistant("Done."), result()))
-    assert convert(data, "--thinking").stdout.decode().splitlines() == [
-        "~ Let",
-        "~ me see",
-        "Read file",
-    ]
-    assert "me see" not in convert(data, "-v").stdout.decode()
+    words = [assistant("Well,", timestamp_ms=1), *thoughts, assistant(" done.", timestamp_ms=1)]
+    data = b"".join((init(), *words, completed(), result()))
+    shown = ["Well,", "~ Let", "~ me see", " done.", "Read file"]
+    assert convert(data, "--thinking", "-m", "all").lines == shown
+    assert convert(data, "-m", "all").lines == ["Well, done.", "Read file"]
     rows = show(data, Terminal(color=True), thinking=True).rows
-    assert rows[:2] == [f"{DIM}~ Let{RESET}", f"{DIM}~ me see{RESET}"]
+    assert rows[1:3] == [f"{DIM}~ Let{RESET}", f"{DIM}~ me see{RESET}"]
 
 
 @pytest.mark.parametrize("columns", [40, 80, 120, 200])

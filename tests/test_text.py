@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support import (
     CURSOR_CAPTURES,
@@ -303,6 +303,30 @@ def test_paths_are_relative_to_the_directory_of_the_run(path: str, cwd: str, sho
     assert agentfmt.relative_path(path, cwd) == shown
 
 
+@pytest.mark.parametrize("tool", [tool for tool in agentfmt.TOOLS if tool not in ("edit", "write")])
+def test_every_label_has_both_its_forms(tool: str) -> None:
+    variants = {status: key for key, status in reversed(agentfmt.VARIANTS.items())}
+    ends = ["success", *(variants[status] for status in agentfmt.REASONS)]
+    lines = [done(f"{tool}ToolCall", {"path": "a"}, {end: {}}) for end in ends]
+    reasons = [f"{failed(tool)} ({words})" for words in agentfmt.REASONS.values()]
+    assert convert(spelled(*lines)).lines == [label(tool), *reasons]
+
+
+@pytest.mark.parametrize("code", [1, 42, 255, -9, "1", "-9", 2**31 - 1])
+def test_an_exit_status_is_shown(code: object) -> None:
+    for variant in ("success", "failure"):
+        line = spelled(done("shellToolCall", {}, {variant: {"exitCode": code}}))
+        assert convert(line).stdout.decode() == f"{label('shell')} (exit {code})\n"
+
+
+@pytest.mark.parametrize(
+    "code", [0, "0", None, "", "x", 0.0, True, [1], {"a": 1}, "1\n2", "9" * 99]
+)
+def test_what_is_not_an_exit_status_is_not_shown(code: object) -> None:
+    line = spelled(done("shellToolCall", {}, ok(exitCode=code)))
+    assert convert(line).lines == [label("shell")]
+
+
 def test_the_slow_decoder_gives_the_same_details() -> None:
     """A lone surrogate somewhere in the line must cost no detail."""
     for tool, args, outcome, line in DONE:
@@ -437,12 +461,6 @@ def test_the_final_message_is_the_last_segment(form: str) -> None:
     assert render(spelled(*turn(form)), View(messages="final", actions="none")).out == ["Done."]
 
 
-@FORMS
-def test_the_json_result_has_all_of_them(form: str) -> None:
-    [line] = render(spelled(*turn(form)), to="json").out
-    assert json.loads(line)["result"] == WHOLE + "Done.\n"
-
-
 def test_action_lines_leave_the_words_of_a_json_result() -> None:
     call = done("readToolCall", {"path": "a"}, ok())
     end = {"type": "result", "subtype": "success", "is_error": False, "session_id": "2f4c27dc-1"}
@@ -478,17 +496,6 @@ def test_a_failed_run_gives_no_answer_and_all_its_words(messages: str) -> None:
 @pytest.mark.parametrize("messages", ["all", "final"])
 def test_a_filtered_stream_has_its_words_in_the_result(messages: str) -> None:
     assert render(spelled(result(result="A\n\nB")), View(messages=messages)).out == ["A", "", "B"]
-
-
-@pytest.mark.parametrize(("flags", "shown"), [
-    ((), ["I'll do"]), (("--thinking",), ["I'll", "~ hm so", " do"]),
-])  # fmt: skip
-def test_thoughts_are_shown_if_asked_for(flags: tuple[str, ...], shown: list[str]) -> None:
-    """On lines of their own, also where words had not ended theirs."""
-    thoughts = [{"type": "thinking", "subtype": "delta", "text": text, "session_id": "2f4c27dc-1"}
-                for text in ("hm", " so")]  # fmt: skip
-    data = spelled(init(), delta("I'll"), *thoughts, delta(" do"), said("I'll do"), result())
-    assert convert(data, "-m", "all", *flags).lines == shown
 
 
 # ---------------------------------------------------------------- several runs
@@ -657,7 +664,7 @@ def test_a_summary_on_a_terminal_is_one_line_where_it_can_be() -> None:
 
 HOSTILE = (
     "\x1b]0;owned\x07", "\x1b[2J", "\x9b31m", "\r", "\b\b", "\x00", "\x7f", "\u202e", "\u2066", "\u2028",
-    "\u2029", "\x85", "\n::set-output name=x::y", "\n \t::stop-commands::t", "\n\u3000::error::x",
+    "\u2029", "\x85", "\x1b[31m", "\u061c", "\u200e", "\u2069", "\t", "\n::set-output name=x::y", "\n \t::stop-commands::t", "\n\u3000::error::x",
     "::add-mask::", "##[add-matcher]x", "##vso[task.setvariable]", "##teamcity[x]", "###[", "\n##[group]",
     "#", "##", "[", ":", "::", "\n", "\ud83d", "\ude00", "ok ", "文",
 )  # fmt: skip
@@ -690,6 +697,13 @@ def test_hostile_words_are_harmless_at_every_cut(text: str) -> None:
     assert all(each == texts[0] for each in texts[::2]), "what is shown depends on the cut"
 
 
+def with_each_alone(test: Any) -> Any:
+    for text in HOSTILE:
+        test = example(text, True)(test)
+    return test
+
+
+@with_each_alone
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.sampled_from(HOSTILE), min_size=1, max_size=5).map("".join), st.booleans())
 def test_hostile_text_is_harmless_everywhere(text: str, detail: bool) -> None:
@@ -735,6 +749,13 @@ def test_ci_safe_json_has_equal_values(to: str, text: str, capfdbinary: Any) -> 
             safe = capfdbinary.readouterr().out
             assert json.loads(safe) == json.loads(line)
             assert not re.search(rb"##(vso|teamcity)?\[", safe, re.IGNORECASE)
+
+
+def test_json_in_a_ci_log() -> None:
+    text = "##vso[task.complete]##[x]"
+    ended = run("-t", "json", "--ci-safe", data=spelled(result(result=text)))
+    assert b"##" not in ended.stdout
+    assert ended.objects[0]["result"] == text
 
 
 # ---------------------------------------------------------------- terminals
