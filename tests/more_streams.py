@@ -471,6 +471,7 @@ ACP: dict[str, Stream] = {
     "acp": ok([{"jsonrpc": "2.0", "id": 1, "result": {"protocolVersion": 1, "agentInfo": {"name": "x"}}},
         {"jsonrpc": "2.0", "id": 2, "result": {"sessionId": "a-1"}},
         acp("available_commands_update", availableCommands=[]),
+        acp("user_message_chunk", content={"type": "text", "text": "Do it."}),
         acp("agent_thought_chunk", content={"type": "text", "text": "Hm"}),
         *acp_call("1", "execute", "`make`", rawInput={"command": "make"}),
         *acp_call("2", "read", "Read a", "failed", "no such file", locations=[{"path": "a"}]),

@@ -406,6 +406,8 @@ ARGUMENTS = [
     ("LS", {"directory_path": "/a"}, {"path": "/a"}),
     ("TodoWrite", {"todos": [{"content": "x", "status": "in_progress", "activeForm": "xing"}]},
         {"todos": [{"id": "1", "content": "x", "status": "TODO_STATUS_IN_PROGRESS"}]}),
+    ("todo_write", {"todos": [{"description": "x", "status": "done"}]},
+        {"todos": [{"id": "1", "content": "x", "status": "TODO_STATUS_COMPLETED"}]}),
     ("mcp__gh__list", {"a": 1}, {"name": "mcp__gh__list", "args": {"a": 1},
         "providerIdentifier": "gh", "toolName": "list"}),
     ("Skill", {"skill": "x"}, {"name": "x"}),

@@ -165,6 +165,14 @@ def test_a_run_that_is_cut_off_is_written_with_its_open_calls(to: str) -> None:
     assert call["parentSpanId"] == run["spanId"]
 
 
+def test_what_a_sub_agent_did_is_below_its_call() -> None:
+    inner = [below("t", line) for line in (started("c"), completed("c"))]
+    task = [call("t", "taskToolCall") for call in (started, completed)]
+    data = [init(), task[0], *inner, task[1], result()]
+    below_it, call, run = spans_of(convert(data, "-t", "otlp").stdout)
+    assert (below_it["parentSpanId"], call["parentSpanId"]) == (call["spanId"], run["spanId"])
+
+
 def test_no_call_is_below_itself() -> None:
     def nested(name: str, parent: str) -> list[bytes]:
         below = f',"parent_tool_use_id":"{parent}"}}\n'.encode()

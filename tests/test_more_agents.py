@@ -75,6 +75,11 @@ def test_lines_before_another_session_add_no_run(to: str) -> None:
     assert (ended.status, ended.stderr) == (0, "")
 
 
+def test_a_prompt_that_an_editor_repeats() -> None:
+    lines = b"".join(lines_of(more_streams.STREAMS["acp"][0]))
+    assert convert(lines, "-q", "-m", "chat").lines == ["> Do it.", "All done."]
+
+
 @pytest.mark.skipif(not os.path.exists(SHARED), reason="needs recordings")
 def test_the_samples() -> None:
     """Their calls are those of tools that are known, and what failed is shown as failed."""

@@ -167,6 +167,15 @@ def test_prose_before_a_result_is_not_the_reason_of_the_next_run() -> None:
     assert failures(ended) == [("5f0e4a1c (stdin:4)", ENDED_SO.format("1 event"))]
 
 
+def test_untyped_events_only() -> None:
+    assert convert(b'{"a":1}\n{}\n') == Ended(
+        b"",
+        "agentfmt: stdin: no agent that I know wrote this (objects without a type); if a member "
+        "holds an agent's lines, name it with --unwrap\n",
+        FAILED,
+    )
+
+
 # ---------------------------------------------------------------- sessions
 
 

@@ -165,6 +165,9 @@ COMPACTED = (
     + claude("user", "This session is being continued from another.", isCompactSummary=True)
 )  # fmt: skip
 BAD_KEY = claude("assistant", "Invalid API key \u00b7 Please run /login", isApiErrorMessage=True)
+API_ERROR = b"""{"type":"system","subtype":"api_error","sessionId":"s","uuid":"e",
+"error":{"message":"529 Overloaded"}}
+""".replace(b"\n", b"", 1)
 COMMAND = claude("user", "<command-name>/review</command-name><command-args>a.py</command-args>")
 NEW = b'{"type":"brand-new","sessionId":"s"}\n' * 5 + b'{"type":"newer"}\n{"type":"newest"}\n'
 
@@ -186,6 +189,7 @@ NEW = b'{"type":"brand-new","sessionId":"s"}\n' * 5 + b'{"type":"newer"}\n{"type
         [("failed", "interrupted"), ("succeeded", None)], id="rejected"),
     pytest.param([ASK, CALL, RESULT, COMPACTED, SAY], [("succeeded", None)], id="compacted"),
     pytest.param([ASK, BAD_KEY], [("failed", "auth")], id="auth"),
+    pytest.param([ASK, CALL, API_ERROR], [("failed", "overloaded")], id="error-of-the-api"),
 ])  # fmt: skip
 def test_runs_of_claude(lines: list[bytes], found: list[tuple[str, str | None]]) -> None:
     ended = convert(b"".join(lines), "-t", "runs")

@@ -222,6 +222,11 @@ def cursor_end(result: str = "", out: int | None = 0, **members: Any) -> Line:
     )
 
 
+COPILOT_SAVED = [
+    {"type": "session.start", "data": {"sessionId": "s", "producer": "copilot-agent"}},
+    {"type": "user.message", "data": {"content": "hi", "attachments": []}},
+    {"type": "session.error", "data": {"message": "No quota left"}},
+]  # fmt: skip
 ASIDE = ("agent_message", "I'll look.", "commentary")
 
 
@@ -298,6 +303,7 @@ SHAPES: dict[str, tuple[list[Line], str, str | None]] = {
     "claude-saved-end": (saved_claude("end_turn"), "", None),
     "pi-saved-length": (pi("length", HELLO, saved=True), "cut off", "limit"),
     "pi-saved-stop": (pi("stop", HELLO, saved=True), "", None),
+    "copilot-saved-error": (COPILOT_SAVED, "No quota left", "limit"),
     "opencode-length": (step(TEXT, reason="length"), "ended: length", "limit"),
     "opencode-filter": (step(TEXT, reason="content-filter"), "content-filter", "limit"),
     "opencode-unknown-words": (step(TEXT, reason="unknown"), "", None),
