@@ -12096,7 +12096,9 @@ def render_action(act: Action, prefix: str, room: int, screen: Screen) -> bytes:
         prefix, room = prefix.lstrip(), room - len(margin) - len("✓ ")
     label, target, outcome = prefix + label, escape(act.target), escape(act.outcome)
     wraps = act.failed and screen.fd is not None
-    if not wraps:
+    if wraps:
+        outcome = "\n".join(map(escape, act.outcome.split("\n")))
+    else:
         label, target, outcome = fit_action(label, target, outcome, room, whole=act.failed)
     if outcome:
         outcome = f" {outcome}" if glyphs else f"({outcome})"
@@ -12115,13 +12117,15 @@ def render_action(act: Action, prefix: str, room: int, screen: Screen) -> bytes:
     return encode_line(margin + line)
 
 
-def hang(line: str, room: int) -> list[str]:
-    """A line in rows, of which all but the first will be indented."""
+def hang(text: str, room: int) -> list[str]:
+    """A text in rows, of which all but the first will be indented."""
+    line, *lines = text.split("\n")
     first, *rest = wrap(line, room)
-    rows = [first, *wrap(" ".join(row.strip() for row in rest), room - 2)][: FAILURE_ROWS + 1]
+    texts = " ".join(row.strip() for row in rest), *lines
+    rows = [first, *(row for each in texts for row in wrap(each, room - 2) if row.strip())]
     if len(rows) > FAILURE_ROWS:
         rows[FAILURE_ROWS:] = ["..."]
-    return [row for row in rows if row]
+    return rows
 
 
 def fit_action(
@@ -12509,7 +12513,9 @@ class Text(Writer):
         if action != call.start.shown:
             yield shown
         tail = [escape_line(line) for line in call.last_printed(self.view.tail)]
-        if len(tail) == 1 and encode_line(tail[0]) in b" ".join(shown.split()):
+        whole = self.screen.fd is not None and shown.count(b"\n") < FAILURE_ROWS
+        known = escape(action.outcome) if whole else b" ".join(shown.split()).decode()
+        if (whole or len(tail) == 1) and all(line.strip() in known for line in tail):
             tail = []  # its line says so
         margin = prefix + "    "
         room = self.screen.width() - len(margin)
