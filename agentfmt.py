@@ -1406,7 +1406,7 @@ def error_message(value: Any, depth: int = 4) -> str:
     return next(filter(None, (error_message(item, depth - 1) for item in value)), "")
 
 
-MESSAGE_KEYS = ("message", "error", "errors", "errorMessage", "data", "text")
+MESSAGE_KEYS = ("message", "error", "errors", "errorMessage", "data", "details", "text")
 
 
 def error_text(event: Event) -> str:
@@ -2422,7 +2422,7 @@ class Reporter:
             shown, file.due = self.redaction.prose(seen, file.due)
             text, begin = excerpt(shown), seen.lstrip()[:EXCERPT]
             if reason is None and not (MARKS.match(begin) or (file.prose and FRAME.match(begin))):
-                file.prose = "" if SETTING.match(begin) else text
+                file.prose = "" if SETTING.match(begin) else excerpt_reason(shown)
         file.waiting.clear()
         return text
 
@@ -6586,7 +6586,9 @@ class Acp(Translator):
             error = "" if reason == "end_turn" else f"stopped: {reason}"
             self.end(error, usage=line["result.usage"])
         elif line["error"] is not None and self.in_turn and as_word(line["id"]) not in self.asked:
-            self.end(error_message(line["error"]) or "error")
+            told, details = (error_message(line[name]) for name in ("error", "error.data"))
+            parts = [told] * (told != "Internal error" or not details) + [details] * bool(details)
+            self.end(": ".join(parts) or "error")
 
     def update(self, what: Any, update: Any) -> None:
         text = update["content.text"]
@@ -7171,7 +7173,8 @@ class Runs:
             names = members(event.raw).keys()
             group.untyped += bool(names) and names.isdisjoint(LOG_MEMBERS)
         if event.type == "error":
-            group.error = excerpt(self.redacted(error_text(event), "error")) or group.error
+            said = self.redacted(error_text(event), "error")
+            group.error = excerpt_reason(said) or group.error
         self.reporter.explain_early(self.file)
 
     def redacted(self, text: str, member: str, run: Run | None = None) -> str:

@@ -491,6 +491,11 @@ ACP: dict[str, Stream] = {
     "acp-refused": fails([acp_says("No."), acp_end("refusal")], "failed: stopped: refusal"),
     "acp-error": fails([acp_says("Hm"),
         {"jsonrpc": "2.0", "id": 3, "error": {"code": -32000, "message": "no key"}}], "failed: no key"),
+    "acp-error-in-data": fails([acp_says("Hm"),
+        {"jsonrpc": "2.0", "id": 3, "error": {"message": "Internal error", "data": {"details": "no key"}}}],
+        "failed: no key"),
+    "acp-error-and-data": fails([acp_says("Hm"),
+        {"jsonrpc": "2.0", "id": 3, "error": {"message": "no key", "data": "ask"}}], "failed: no key: ask"),
     "acp-cut": fails([acp_says("Done.")], "ended without a result"),
 }  # fmt: skip
 

@@ -567,9 +567,10 @@ def test_reasons_are_shown_as_a_person_would(reason: str, shown: str) -> None:
 
 
 def test_a_stack_trace_on_stderr_tells_its_message() -> None:
-    """Lines behind the message are no reason."""
-    trace = f"{TRACE}\n\nNode.js v22.3.0\n".encode()
-    assert convert(whole_run()[:-200] + b"\n" + trace).stderr.endswith("; Error: boom\n")
+    """Lines behind the message are no reason, and of what is too long the middle goes."""
+    for said, shown in ((f"{TRACE}\n\nNode.js v22.3.0", "Error: boom"), (f"{'a' * 300}z", "aaz")):
+        ended = convert(whole_run()[:-200] + f"\n{said}\n".encode())
+        assert ended.stderr.endswith(f"{shown}\n")
 
 
 @pytest.mark.parametrize("text", [
