@@ -8428,9 +8428,10 @@ def started_by(words: Sequence[str], depth: int, *, tells: bool) -> Iterator[She
         if not is_sign and not (block := [*group])[0].startswith("$"):
             yield from started_by(block, depth, tells=False)
     if program == "find":
-        for at, word in enumerate(rest):
-            if word in ("-exec", "-execdir", "-ok", "-okdir") and rest[at + 1 :]:
-                yield from started_by(rest[at + 1 :], depth, tells=tells)
+        actions = [at for at, word in enumerate(rest) if re.fullmatch("-(?:exec|ok)(?:dir)?", word)]
+        for at, end in itertools.pairwise([*actions, len(rest)]):
+            if inner := rest[at + 1 : end]:
+                yield from started_by(inner, depth, tells=tells)
     elif script := " ".join(started) if "LINE" in starter else script_given(program, rest):
         yield from commands_in(script, depth, tells=tells)
     elif started:

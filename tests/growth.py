@@ -155,6 +155,9 @@ KINDS: dict[str, Kind] = {
     "commands in a line": plain(
         lambda n: run_of(shell("; ".join(f"echo {k}" for k in range(n)))), "--fail-on", "command=x*"
     ),
+    "commands of find": plain(
+        lambda n: run_of(shell("find . " + "-exec a " * n)), "--fail-on", "command=x*"
+    ),
     "commands in commands": plain(
         lambda n: run_of(shell("$(" * (n // 20) + "x" + ")" * (n // 20))), "--fail-on", "command=x*"
     ),
