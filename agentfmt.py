@@ -8340,7 +8340,10 @@ def commands_in(line: str, depth: int = 0, *, tells: bool = True) -> Iterator[Sh
                 redefined.update(word.partition("=")[0] for word in words)
             itself = sure and redefined.isdisjoint(words[:1])
             yield from started_by(words, depth, tells=tells and itself)
-            sure = sure and not may_leave(words)
+            if is_fed(node) and words[0] == "ssh" and not starter_in("ssh", words[1:])[1]:
+                raise UnclearError  # the other side's shell reads it
+            behind = node.prev_sibling.type if node.prev_sibling else ""
+            sure = sure and not may_leave(words, failed=behind == "||")
         elif node.type == "heredoc_redirect":
             text = {part.type: source_of(part) for part in node.named_children}
             raw = QUOTED_END.match(text.get("heredoc_start", ""))
@@ -8363,8 +8366,11 @@ def which_tell(node: Any, options: str, *, tells: bool) -> Iterator[bool]:
     elif node.type == "pipeline":
         each = "pipefail" in options
         tells = tells and kinds[0] != "negated_command"  # the sign is for all of it
-    else:
-        each = node.type in ("list", "redirected_statement") and "||" not in kinds
+    else:  # what follows the name of a document on its line is within that
+        documents = (part for part in node.children if part.type == "heredoc_redirect")
+        within = {inner.type for part in documents for inner in part.children}
+        sure = within.isdisjoint(("||", "list", "pipeline")) and "||" not in kinds
+        each = node.type in ("list", "redirected_statement") and sure
         tells = tells and each
     for at, kind in enumerate(kinds):
         goes_on = in_turn and kind == "list"  # set -e does not end it
@@ -8383,11 +8389,17 @@ NO_WORDS = frozenset(
 )
 
 
-def may_leave(words: Sequence[str]) -> bool:
-    """May a command end its line well, before what follows?"""
+def is_fed(node: Any) -> bool:
+    """Is a document the input of a command, or what another one prints?"""
+    behind = node.parent.type == "pipeline" and node.prev_sibling is not None
+    return behind or "heredoc_redirect" in [part.type for part in node.parent.children]
+
+
+def may_leave(words: Sequence[str], *, failed: bool) -> bool:
+    """May a command end its line well, before what follows? ``failed``: the one before it has."""
     program, *rest = words or [""]
     if program in ("exit", "return"):
-        return re.fullmatch("0*[1-9][0-9]*", words[-1]) is None
+        return not (failed and not rest) and re.fullmatch("0*[1-9][0-9]*", words[-1]) is None
     return (program == "exec" and rest != []) or (program == "trap" and "exit" in " ".join(rest))
 
 
@@ -8451,6 +8463,8 @@ def script_given(program: str, rest: Sequence[str]) -> str:
     if at is not None or program == "trap":
         return operands[0] if operands else ""
     reads = program in SHELL_NAMES and ("-s" in rest or not operands)
+    sources = program in SHELL_NAMES or program in ("source", ".")
+    reads = reads or (sources and operands[:1] != [] and operands[0].startswith(PIPES))
     if reads and not {"--version", "--help"} & {*rest}:
         raise UnclearError
     return ""
@@ -8489,6 +8503,7 @@ def without_options(words: list[str], row: Collection[str]) -> list[str]:
     return words[at:]
 
 
+PIPES = ("<(", "/dev/stdin", "/dev/fd/")
 SHELL_NAMES = frozenset("sh bash zsh dash ksh fish".split())
 SCRIPT_FLAGS = {  # what stands before a script
     **dict.fromkeys(SHELL_NAMES, "-[a-zA-Z]*c"), **dict.fromkeys(("su", "script"), "-c|--command"),
@@ -8660,6 +8675,9 @@ def commands_of(event: Event) -> Iterator[ShellCommand]:
             yield from commands_in(line)
         for stated in Node(parsed).each("executableCommands"):
             yield from commands_in(as_text(stated["fullText"]), tells=False)
+        for name in as_list(group.get("simpleCommands")):
+            if words := as_text(name).split():
+                yield ShellCommand(words, tells=False)
 
 
 def event_parents(event: Event) -> Named:

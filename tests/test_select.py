@@ -665,6 +665,8 @@ COMMANDS = {
     "$CMD x": None,
     "powershell -NoProfile -enc Z2l0": None,
     "cu\\\nrl x": None,
+    "bash <(curl x)": None,
+    "ssh h <<E\na\nE": None,
     'bash -c "$X"': None,
     "git push 'x": None,
 }
@@ -726,6 +728,7 @@ TELLING = {
     "set -eu\na\nb && c\nd | e\n(f && g)\nh": "set -eu, a, e, f, g, h",
     "set +e; a; b": "b", "timeout 5 bash -c 'a && b; c'": "timeout 5 bash -c a && b; c, bash -c a && b; c, c",
     "find . -exec a +": "find . -exec a +", "trap a EXIT": "trap a EXIT", "uv run a": "uv run a, a",
+    "a <<E || b\nx\nE": "", "a <<E | b\nx\nE": "", "a <<E && b\nx\nE": "a", "b || exit; a": "a",
     "exit 0; a": "", "b || exit 1; a": "a", "if b; then exit; fi; a": "", "trap 'exit 0' EXIT; a": "",
     "alias a=b; a": "", "exec b; a": "", "set -e; a; set +e; b": "b",
 }  # fmt: skip
@@ -760,6 +763,8 @@ def test_commands_of_other_spellings() -> None:
     assert convert(argv, "--fail-on", "command=git pull*").status == 0
     stated = {"parsingFailed": False, "executableCommands": [{"fullText": "/bin/rm -r y"}]}
     parsed = init() + shell_line("make clean", parsingResult=stated) + result()
+    named = init() + shell_line("./x", simpleCommands=["", "rm"]) + result()
+    assert convert(named, "--fail-on", "command=rm").status == 1
     assert convert(parsed, "--fail-on", "command=rm *").status == 1
     assert convert(parsed, "--fail-on", "command=make *").status == 1
     for glob, shown in (("make *", True), ("rm *", False)):  # stated is not shown
