@@ -13267,7 +13267,7 @@ class Chapter:
 
     def left_out(self) -> str:
         counts = [plural(number, noun) for noun, number in self.missing.items()]
-        if bare := sum(step.cut for step in self.steps):
+        if bare := sum(step.cut for step in self.steps if step.noun == "call"):
             counts.append(f"details of {plural(bare, 'call')}")
         return f"{', '.join(counts)} left out" if counts else ""
 
@@ -13301,7 +13301,7 @@ class RunInReport:
         self.said_ms: int | None = None  # when the words began that are being said
         self.dated_ms: int | None = None  # the last time that was shown
         self.places: dict[str, str] = {}  # of the first change of each file
-        self.above: set[str] = set()  # calls that have steps below
+        self.above: set[str | None] = set()  # calls that have steps below
         # On a page:
         self.bars: list[Any] = []  # of its timeline
         self.failures: list[Any] = []  # links to the first
@@ -13330,10 +13330,10 @@ class Document(Writer):
     }  # fmt: skip
     most: ClassVar[int]  # bytes
     between: ClassVar[bytes]  # two chapters
-    # What a form writes: a prompt or words, and when these were said; an Item with those below it;
-    # thoughts; the parts of a chapter whose run has ended; a chapter of such
-    # parts; what stands above all chapters, the best form first, and below; a prompt with images.
-    # ``opens`` tells the kinds of details that an action's item opens.
+    # What a form writes: a prompt or words, and when these were said; an Item; thoughts; a step and
+    # those below it; the parts of a chapter whose run has ended; a chapter of such parts; what
+    # stands above all chapters, the best form first, and below; a prompt with images. ``opens``
+    # tells the kinds of details that an action's item opens.
     asked: Any
     said: Any
     write_item: Any
@@ -13383,8 +13383,11 @@ class Document(Writer):
         if event.type == "thinking":
             self.say(part, notes.think(event))
             return
-        if notes.thoughts or notes.wait:
-            self.end_pause(part, event)
+        if thoughts := notes.end_thoughts():
+            shown = self.thought(shorten_text(thoughts, MAX_WORDS))
+            self.put(part, Step([shown], "thought"))
+        if self.acts and self.detail and (waited := notes.end_wait(event)):
+            self.put(part, self.step(part, Item(waited)))
         if event.type == "assistant":
             new = notes.speech.say(event) if self.words else ""
             if not event.unprinted and not self.final:
@@ -13392,13 +13395,6 @@ class Document(Writer):
             part.said_ms = part.said_ms or (said_ms(event) if new else None)
         else:
             self.follow_deed(event, part)
-
-    def end_pause(self, part: RunInReport, event: Any) -> None:
-        notes = part.notes
-        if thoughts := notes.end_thoughts():
-            self.put(part, Step([self.thought(shorten_text(thoughts, MAX_WORDS))], "thought"))
-        if self.acts and self.detail and (waited := notes.end_wait(event)):
-            self.put(part, self.step(part, Item(waited)))
 
     def follow_deed(self, event: Any, part: RunInReport) -> None:
         """Follow an event that ends a segment of words, or adds none."""
@@ -13524,13 +13520,13 @@ class Document(Writer):
         self, part: RunInReport, item: Item, call: str | None = None, parent: str | None = None
     ) -> Step:
         """An item, with what it opens, and alone; the steps of its sub-agent go in it."""
-        if call not in part.above:
-            call = None
-        part.above.discard(call or "")
-        item = item._replace(below=BELOW if call is not None else "")
-        bare = item._replace(details={})
-        forms = [self.write_item(each) for each in ((item, bare) if item.details else (bare,))]
-        return Step(forms, "call", item.act.failed, call, parent)
+        holds = call in part.above
+        part.above.discard(call)
+        item = item._replace(below=BELOW if holds else "")
+        forms = [self.write_item(item)]
+        if item.details:
+            forms.append(self.write_item(item._replace(details={})))
+        return Step(forms, "call", item.act.failed, call if holds else None, parent)
 
     def act(self, part: RunInReport, call: FinishedCall) -> None:
         identity, parent = call.event.call_id, call.parent
@@ -13542,12 +13538,10 @@ class Document(Writer):
     def unfinished(self, part: RunInReport) -> None:
         """Write the calls that go on when a run ends, inner ones first."""
         notes = part.notes
-        going = [
-            (-len(notes.ancestors(call.parent)), key, call)
-            for key, call in notes.calls.items()
-            if call.event and not call.unprinted
-        ]
-        for _, key, call in sorted(going, key=operator.itemgetter(0)):
+        going = ((key, call) for key, call in notes.calls.items() if call.event)
+        for key, call in sorted(going, key=lambda each: -len(notes.ancestors(each[1].parent))):
+            if call.unprinted:
+                continue
             act = running_action(call, notes.cwd)
             item = Item(act if self.detail else replace(act, target=""))
             self.put(part, self.step(part, item, key, call.parent))
@@ -13682,15 +13676,14 @@ class Markdown(Document):
     def row(self, part: RunInReport, why: str) -> str:
         """A run in the table of several."""
         run, totals = part.run, part.notes.totals
-        title = literal(escape(part.title or (run.agent and run.name)))
+        about = " – ".join(filter(None, (literal(escape(part.title)), why))) or literal(run.name)
         counts = itertools.islice(facts_done("", totals, named=False), 3)
         mark = GOOD if run.succeeded else BAD
         time = format_duration(totals.took).replace(" ", "\u00a0") if totals.took else ""
         sums = literal(join_facts((*counts, (0, totals.cost)), ", "))
         file = code_span(escape(cut_target(run.file or run.where, FILE_COLUMNS)))
         whose = file if self.view.headings else literal(run.agent)
-        why = " – ".join(filter(None, (title, why)))
-        texts = f"{mark}\u00a0{part.chapter.number}", whose, why, time, sums
+        texts = f"{mark}\u00a0{part.chapter.number}", whose, about, time, sums
         return f"| {' | '.join(map(cell, texts))} |"
 
 
@@ -14156,7 +14149,7 @@ class Page(Document):
         verdict, why, place = verdict_of(totals) or "no run", run.reason or "", f"#{number}"
         self.ending = verdict, totals, why, about, run.succeeded
         name = f"{run.agent}: {run if self.view.headings else run.name}" if run.agent else run.where
-        title = part.title or (run.name if run.agent else why)
+        title = part.title or why or run.name
         file = cut_target(run.file or run.where, FILE_COLUMNS) if self.view.headings else ""
         self.title = self.title or title
         part.chapter.row = row_html(title, file, run.succeeded, totals, place)

@@ -196,7 +196,7 @@ def test_runs_have_a_heading_and_all_together_a_line() -> None:
         "| run | agent | about | time | actions |",
         "|---|---|---|--:|---|",
         "| ✅\N{NO-BREAK SPACE}1 | cursor | run a |  | 1 action |",  # it has no prompt
-        "| ❌\N{NO-BREAK SPACE}2 | cursor | run b – its result does not say that it succeeded |  "
+        "| ❌\N{NO-BREAK SPACE}2 | cursor | its result does not say that it succeeded |  "
         "| 1 action |",
         "| ✅\N{NO-BREAK SPACE}3 | cursor | run c |  | 1 action |",
     ]
