@@ -8324,12 +8324,11 @@ def commands_in(line: str, depth: int = 0, *, tells: bool = True) -> Iterator[Sh
         raise UnclearError
     settings = SETTINGS.match(line)
     options = settings[0] if settings and not UNSET.search(line) else ""
-    nodes, sure, redefined = [(root, tells)], True, set[str]()
+    nodes, sure, redefined = [(root, tells, "")], True, set[str]()
     while nodes:
-        node, tells = nodes.pop()
-        nodes += reversed(
-            [*zip(node.children, which_tell(node, options, tells=tells), strict=True)]
-        )
+        node, tells, behind = nodes.pop()
+        telling = which_tell(node, options, tells=tells)
+        nodes += reversed([*zip(node.children, telling, what_is_before(node), strict=True)])
         if node.type == "command":
             parts = node.named_children
             gaps = (source[a.end_byte : b.start_byte] for a, b in itertools.pairwise(parts))
@@ -8340,9 +8339,8 @@ def commands_in(line: str, depth: int = 0, *, tells: bool = True) -> Iterator[Sh
                 redefined.update(word.partition("=")[0] for word in words)
             itself = sure and redefined.isdisjoint(words[:1])
             yield from started_by(words, depth, tells=tells and itself)
-            if is_fed(node) and words[0] == "ssh" and not starter_in("ssh", words[1:])[1]:
+            if behind == FED and words[:1] == ["ssh"] and not starter_in("ssh", words[1:])[1]:
                 raise UnclearError  # the other side's shell reads it
-            behind = node.prev_sibling.type if node.prev_sibling else ""
             sure = sure and not may_leave(words, failed=behind == "||")
         elif node.type == "heredoc_redirect":
             text = {part.type: source_of(part) for part in node.named_children}
@@ -8389,10 +8387,16 @@ NO_WORDS = frozenset(
 )
 
 
-def is_fed(node: Any) -> bool:
-    """Is a document the input of a command, or what another one prints?"""
-    behind = node.parent.type == "pipeline" and node.prev_sibling is not None
-    return behind or "heredoc_redirect" in [part.type for part in node.parent.children]
+def what_is_before(node: Any) -> Iterator[str]:
+    """Of each part of a line what stands before it, or FED: what another command prints, or a
+    document, is its input."""
+    kinds = [part.type for part in node.children]
+    for before in ["", *kinds[:-1]] if kinds else []:
+        piped = node.type == "pipeline" and before != ""
+        yield FED if piped or "heredoc_redirect" in kinds[-2:] else before
+
+
+FED = "fed"
 
 
 def may_leave(words: Sequence[str], *, failed: bool) -> bool:

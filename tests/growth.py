@@ -158,6 +158,9 @@ KINDS: dict[str, Kind] = {
     "commands of find": plain(
         lambda n: run_of(shell("find . " + "-exec a " * n)), "--fail-on", "command=x*"
     ),
+    "commands that may leave": plain(
+        lambda n: run_of(shell("a || exit;" * n)), "--fail-unless", "command=x*"
+    ),
     "commands in commands": plain(
         lambda n: run_of(shell("$(" * (n // 20) + "x" + ")" * (n // 20))), "--fail-on", "command=x*"
     ),
