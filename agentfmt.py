@@ -347,10 +347,9 @@ def cut_lines(text: str, first: int = 0, last: int = 0) -> list[str]:
 
 
 def format_duration(milliseconds: int) -> str:
-    seconds = (milliseconds + 50) // 1000  # 59.95 s are 60.0 s
-    if seconds < 60:
+    if milliseconds < 59950:  # which is 60.0 s
         return f"{milliseconds / 1000:.1f} s" if milliseconds >= 50 else f"{milliseconds} ms"
-    minutes, seconds = divmod(seconds, 60)
+    minutes, seconds = divmod((milliseconds + 500) // 1000, 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s"
 
