@@ -401,7 +401,7 @@ SHOWN: dict[Callable[[Any], Any], dict[Any, Any]] = {
     agentfmt.format_cost: {0: "", 0.0004: "under $0.001", 0.0123: "$0.012", 0.5: "$0.50", 1234.5: "$1,234.50"},
     agentfmt.format_duration: {
         49: "49 ms", 50: "0.1 s", 59_949: "59.9 s", 59_950: "1 min 0 s", 60_000: "1 min 0 s",
-        119_900: "1 min 59 s", 3_599_950: "1 h 0 min",
+        119_900: "2 min 0 s", 3_599_950: "1 h 0 min",
     },
     agentfmt.format_size: {  # two or three digits
         1: "1 byte", 999: "999 bytes", 1000: "1.0 kB", 9949: "9.9 kB", 9950: "10 kB", 999_499: "999 kB",
