@@ -852,13 +852,15 @@ STUCK: set[int] = set()  # descriptors of outputs that nobody reads
 class Signals:
     """Remembers the signal that asks the program to end, and wakes the waiting read. Another one,
     or LAST_SECONDS of computing, end it at once, even within a regular expression. An output that
-    nobody reads is given up, and soon all computing is. ``forward`` passes signals to a command
-    that was started."""
+    nobody reads is given up, and soon all input is. ``forward`` passes signals to a command that
+    was started."""
 
     def __init__(self) -> None:
         self.caught = 0
         self.forward: Callable[[int], object] | None = None
         self.lost = 0  # bytes of the standard output that nobody has read
+        self.wrote = 0  # bytes
+        self.taken: int | None = None  # by its reader, when some were left in the pipe
         self.cut = False  # there would have been more of them
         signal.signal(signal.SIGALRM, self._give_up)
         self.fd, self._wake = os.pipe()
@@ -883,19 +885,32 @@ class Signals:
         signal.setitimer(signal.ITIMER_REAL, STUCK_SECONDS, STUCK_SECONDS)
 
     def _give_up(self, _code: int, frame: Any) -> None:
-        """Give up for ever the output that is being written; or, if one was, all that is left."""
+        """Give up for ever the output that is being written; or, if one was, or nobody has read
+        from the pipe since the last time, all input that is left."""
         if frame.f_code is write_all.__code__:
             raise StuckError
-        if STUCK and not self.cut:
-            self.cut = True
-            raise Interrupted
+        before, left = self.taken, unread(1)
+        self.taken = self.wrote - left if left else None
+        self.cut = self.cut or bool(STUCK or (left and before == self.taken))
 
     def write(self, write: Callable[[int, bytes], object], data: bytes) -> None:
         """Write to the standard output, unless nobody reads it after a signal."""
         try:
             write(1, data)
+            self.wrote += len(data)
         except StuckError as error:
             self.lost += error.lost
+
+
+def unread(fd: int) -> int:
+    """How many bytes nobody has read yet from a pipe that is written to."""
+    import fcntl
+    import termios
+
+    with contextlib.suppress(OSError):
+        if stat.S_ISFIFO(os.fstat(fd).st_mode):
+            return int.from_bytes(fcntl.ioctl(fd, termios.FIONREAD, b"\0" * 4), sys.byteorder)
+    return 0
 
 
 def open_chunks(
@@ -953,7 +968,7 @@ def read_chunks(
     else:
         stop()
         if not stat.S_ISREG(os.fstat(fd).st_mode):  # no writer loses what is left in a file
-            yield from drain(fd)
+            yield from itertools.takewhile(lambda _: not signals.cut, drain(fd))
     if signals.caught:
         raise Interrupted
 
@@ -15453,9 +15468,11 @@ def run(files: tuple[str, ...], **given: Any) -> int:
             read(files, given, signals, open_append("tee", given, inputs), out, options)
         with output_errors("stdout"):
             os.close(os.dup(1))  # some file systems say only here that the disk is full
+        if signals.lost:  # what was left when the input had ended
+            raise Interrupted
     except Interrupted:
         heard = select.select((), (2,), (), 0)[1]
-        tells_end = WRITERS[given["to"]].prose and not view.summary  # which tells it, too
+        tells_end = signals.cut or (WRITERS[given["to"]].prose and not view.summary)  # which does
         if signals.lost and heard:
             most = "at least " if signals.cut else ""
             reporter.message(f"stdout: {most}{StuckError(signals.lost).strerror}")
