@@ -3751,7 +3751,8 @@ class Translator:
     are); those of ``saved_types`` belong to a saved session, which they may name. Where its
     ``init_names`` the session, other lines may lack it; ``names_all``: a member of its own names it
     in every line; ``named_late``: only the last line names it; ends of the types in ``named_ends``
-    always name it; ``takes_strays``: its errors may come before all else, and name nobody.
+    always name it; ``takes_strays``: its errors may come before all else, and name nobody;
+    ``counts``: its runs always state tokens.
     """
 
     name: ClassVar[str]
@@ -3759,7 +3760,7 @@ class Translator:
     own_types = saved_types = delta_types = named_ends = frozenset[str | None]()
     places = fragments = places_in()
     names_session: ClassVar[Mapping[str | None, str]] = {}
-    init_names = names_all = named_late = takes_strays = False
+    init_names = names_all = named_late = takes_strays = counts = False
     saved = False  # is it a session that the agent saved? No line ends its runs.
     clocks = False  # lines are written when things happen: calls that overlap state their times
     exit_code = ""  # an expression for the exit status of a command, where its output states it
@@ -4085,7 +4086,7 @@ class Translator:
         answer, (words, tokens) = result["result"], self.last_words(result)
         reason = self.silent_reason
         silent = not answer or (isinstance(answer, str) and answer.strip() in ("", reason))
-        sure = is_idle(result) if reason == IDLE else silent
+        sure = is_idle(result, counted=self.counts) if reason == IDLE else silent
         if reason and sure and not self.saved:
             return reason, failure_in(reason)
         error = ERROR_ANSWER.search(words) if tokens == 0 else None
@@ -4233,11 +4234,12 @@ def stopped_by(stops: Mapping[str, tuple[str, str]], member: str, stop: str) -> 
     return f"{why} ({member} {stop})", failure
 
 
-def is_idle(result: Any) -> bool:
-    """Does a result hold no words, and state that the model wrote none?"""
-    answer, turns = result["result"], result["num_turns"]
+def is_idle(result: Any, *, counted: bool = False) -> bool:
+    """Does a result hold no words, and state that the model wrote none? If tokens are ``counted``
+    always, none are none."""
+    answer, turns, tokens = result["result"], result["num_turns"], tokens_out(result["usage"])
     silent = not (answer.strip() if isinstance(answer, str) else answer)
-    return silent and tokens_out(result["usage"]) == 0 and turns != 0
+    return silent and (tokens == 0 or (counted and tokens is None)) and turns != 0
 
 
 class Cursor(Translator):
@@ -5024,7 +5026,7 @@ class Codex(Translator):
     """
 
     name = "codex"
-    takes_strays = True
+    takes_strays = counts = True
     own_types = word_set("item.started item.updated item.completed turn.started")
     places = places_in("item.completed item.text")
     fragments = places_in(

@@ -196,7 +196,7 @@ def pi(stop: str, *blocks: Line, saved: bool = False, out: int = 5) -> list[Line
 HELLO = {"type": "text", "text": "Hello"}
 
 
-def codex(*items: tuple[str, Any, str | None], out: int = 5) -> list[Line]:
+def codex(*items: tuple[str, Any, str | None], out: int | None = 5) -> list[Line]:
     """Items: a type, a text, and a phase."""
     begun = [{"type": "thread.started", "thread_id": "x"}, {"type": "turn.started"}]
     lines: list[Line] = [
@@ -333,6 +333,7 @@ SHAPES: dict[str, tuple[list[Line], str, str | None]] = {
     "claude-new-block": ([INIT, says({"type": "new", "x": 1}, out=0), ends("", out=0)], "", None),
     "gemini-unstated": (gemini(out=None), "", None),
     "codex-nothing": (codex(out=0), "said nothing", "error"),
+    "codex-unstated": (codex(out=None), "said nothing", "error"),
     "codex-new-item": (codex(("new_item", None, None), out=0), "", None),
     "droid-nothing": (droid(out=0), "said nothing", "error"),
     "opencode-nothing": (step(THOUGHT, out=0), "said nothing", "error"),
