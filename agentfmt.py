@@ -7740,6 +7740,7 @@ class Sessions:
         key = name if len(name) <= EXCERPT else hash(name)
         existing = self.table.pop(key, None)  # it goes to the end
         session = self.table[key] = existing or Session(key, self.here.file)
+        session.file = self.here.file
         if len(self.table) > MAX_RUNS:
             oldest = next(iter(self.table.values()))
             self.end_session(oldest, self.runs.give_up)
@@ -7761,10 +7762,13 @@ class Sessions:
     def end_file(self) -> Iterator[Event]:
         """Close the sessions that go with their FILE: those that no line names, or that were
         saved."""
-        over = [entry for entry in self.table.values() if entry.anonymous or entry.saved]
-        for session in (*self.table.values(), self.here.unnamed):
+        file = self.here.file
+        last = itertools.takewhile(lambda one: one.file is file, reversed(self.table.values()))
+        active = [*last][::-1]
+        over = [entry for entry in active if entry.anonymous or entry.saved]
+        for session in (*active, self.here.unnamed):
             if session.run and session.run.events > 1:
-                session.file.has_lines_of_run = True
+                file.has_lines_of_run = True
         for session in (*over, self.here.unnamed):
             self.end_session(session, self.runs.end_unfinished)
         yield from self.runs.ends()
@@ -12362,9 +12366,10 @@ class LastLine:
         if run not in self.open and run.state != ENDED:
             if len(self.open) > MAX_RUNS:  # for runs whose end didn't arrive
                 self.open = {run: None for run in self.open if run.state != ENDED}
-            self.open[run] = None
-            if any(run.file == other.file for other in self.open if other is not run):
+            last = next(reversed(self.open), None)  # those of a FILE stand together
+            if last and run.file == last.file:
                 self.mixed = run.file
+            self.open[run] = None
         return f"[{short_label(run)}] " if run.file == self.mixed and run.label else ""
 
     def text(self, now: float) -> str:

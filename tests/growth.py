@@ -44,7 +44,7 @@ from support import (
 import agentfmt
 
 LIMIT, TIME_LIMIT = 2.2, 3.0
-Kind = Callable[[int], "tuple[bytes, tuple[str, ...]]"]
+Kind = Callable[[int], "tuple[Any, tuple[str, ...]]"]  # data, or FILEs of it, and options
 
 
 def claude(*blocks: Any, role: str = "assistant", **more: Any) -> bytes:
@@ -111,6 +111,7 @@ KINDS: dict[str, Kind] = {
         )
     ),
     "unfinished runs": plain(lambda n: b"".join(init(f"s{k}") + user(f"s{k}") for k in range(n))),
+    "unfinished runs of FILEs": lambda n: ({f"f{k}": [init(f"s{k}")] for k in range(n)}, ()),
     "inits": plain(lambda n: init() * n),
     "prompts": repeated(user()),
     "results": plain(lambda n: result() * n),
@@ -233,7 +234,7 @@ OUTPUTS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
-def steps(data: bytes, options: tuple[str, ...]) -> tuple[int, float]:
+def steps(data: Any, options: tuple[str, ...]) -> tuple[int, float]:
     """How many calls a conversion takes, and how much time without counting them."""
     count = 0
 
@@ -249,10 +250,13 @@ def steps(data: bytes, options: tuple[str, ...]) -> tuple[int, float]:
     return count, time_of(data, options)
 
 
-def time_of(data: bytes, options: tuple[str, ...]) -> float:
+def time_of(data: Any, options: tuple[str, ...]) -> float:
     """The processor's time without counting calls, in chunks as they are read."""
     size, begun = agentfmt.BLOCK, time.process_time()
-    convert([data[at : at + size] for at in range(0, len(data), size)], *options)
+    chunks = (
+        [data[at : at + size] for at in range(0, len(data), size)] if type(data) is bytes else data
+    )
+    convert(chunks, *options)
     return time.process_time() - begun
 
 
