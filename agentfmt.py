@@ -9097,10 +9097,11 @@ class Rule(NamedTuple):
         what follows a word some characters are enough: few states, and hardly a wrong one."""
         _, literal, rest = self.parts()
         body = re.sub(GROUP, "(?:", literal + rest)
-        most = 99 if self.of_any_issuer or not BEGINS_WITH_WORD.match(literal) else TELLTALE
-        least = LAST_COUNT.search(body)
-        if least and int(least[1]) > most:
-            return f"{body[: least.start()]}{{{most}}}"
+        if BEGINS_WITH_WORD.match(literal) and not self.of_any_issuer:
+            for count in COUNT.finditer(body, len(literal)):
+                head = body[: count.start()]
+                if int(count[1]) > TELLTALE and head.count("(") == head.count(")"):
+                    return f"{head}{{{TELLTALE}}}"
         if self.source.endswith("$"):
             return body + EDGE_AFTER
         return re.sub(r",}$", "}", body)  # no more than the least
@@ -9133,7 +9134,7 @@ class Rule(NamedTuple):
 
 GROUP = r"(?<!\\)\((?!\?)"
 BEGINS_WITH_WORD = regex(r"(?:\(\?i?:)*[A-Za-z0-9]")
-LAST_COUNT = regex(r"\{([0-9]+)(?:,[0-9]*)?\}(?:\[[^]]*\]\*|\\w\*|=\{0,2\})?$")
+COUNT = regex(r"\{([0-9]+)(?:,[0-9]*)?\}")
 
 
 def spell(source: str) -> str:
@@ -9769,7 +9770,6 @@ property        rest      word      =                                           
 yaml            line      word    <Q>\*{0,2}(?:<H>|\xc2\xa0)(?::(?:[ \t]|\\+t)|=>|\xe2\x86\x92|\\+u2192)<H><Y>      password: «<12 alnum>»          password: null
 next            value     human   :<H>(?:[|>]-?)?<H><N><H><N>?<H><P>          password: |·«<24 hex>»        password:·next: x
 below           alone     mixed   <Q><H><A>?<H>\\?<N><H><N>?<H><P>  API key·«<24 hex>»        API key·next
-after           value     human   [ ]for[ ][\w@.-]{1,40}:<H><P>  Password for admin: «<24 hex>»  password for bob: yes
 after           value     mixed   (?:[ ]\([^()\n]{1,40}\)|[ ][a-z]{2,12}){0,4}:<H><N>?<H><N>?<H><P>  Your token (copy it):·«<24 hex>»  your token:·see below
 assigned        value     human   <Q>\]?<H><A><H>                               x.password=«<12 alnum>»         token = next(tokens)
 enclosed        value     mixed   <H><A>[<\[({]                                 token=<«<24 hex>»>            token=<token>
@@ -9969,7 +9969,7 @@ PRINTS_IT = regex(
 WHAT_IT_HOLDS = frozenset(
     "content contents stdout output aggregated_output interleavedOutput".split()
 )
-ONE_WORD_FILE = regex(r"\s*(?:1(?:\t|\u2192|:))?(\S+)\s*")
+ONLY_WORD = regex(r"\s*(?:1(?:\t|\u2192|:))?(\S+)\s*")
 
 
 # What several lines tell together: looked for in whole texts, not in words that come line by line.
@@ -9981,8 +9981,8 @@ OVER_LINES = [
     (hint, Rule(name, f"{start} {rest}".replace("[ ]", BLANK)))
     for hint, name, start, rest in (
         (
-            r"(?i:value)[\\\"']*[ \t]*[:=][^{}();]*?(?i:name|key)[\\\"']*[ \t]*[:=]"
-            rf"[ \t\\\"']*[\w./-]*(?i:{any_name(NAME_ENDS)})",
+            rf"(?i:value)[\\\"']*[ \t]*[:=][ \t\\\"']*{FIRST_LOOK[MIXED][0]}"
+            r"[^{}();]*?(?i:name|key)[\\\"']*[ \t]*[:=]",
             "assignment",
             "(?i:value)",
             r"[\"'\\]*\h*[:=]\h*[\"'\\]*([^\s\"'\\,{}]{8,})[\"'\\]*,?"
@@ -10579,7 +10579,7 @@ class Scanner:
         self.over_lines: list[Finder] = [kubernetes_secrets, columns]
         self.over_lines += [functools.partial(rule_spans, rule) for _, rule in OVER_LINES]
         # A raw line does not show where a string begins and ends.
-        self.anchored = any(ANCHOR.search(text) for text in patterns.values())
+        self.has_anchors = any(ANCHOR.search(text) for text in patterns.values())
 
     @functools.cached_property
     def marker(self) -> re.Pattern[bytes]:
@@ -11202,7 +11202,7 @@ class EventRedactor:
 
     def suspects(self, texts: list[bytes]) -> Iterable[int]:
         """The numbers of the texts that may have to change; see ``Scanner.suspects``."""
-        if self.classes or not self.scanner or self.scanner.anchored:
+        if self.classes or not self.scanner or self.scanner.has_anchors:
             return range(len(texts))
         return self.scanner.suspects(texts)
 
@@ -11435,7 +11435,7 @@ def words_of_secret_files(line: bytes) -> list[str]:
 
 def only_word(text: str) -> str:
     """The word that is all of a text, maybe with the number of its line; "" for any other."""
-    word = ONE_WORD_FILE.fullmatch(text[: 8 * NEAR])
+    word = ONLY_WORD.fullmatch(text[: 8 * NEAR])
     return word[1] if word else ""
 
 
