@@ -15724,8 +15724,8 @@ Examples:
 \b
 {EXIT_HELP}"""
 SELECTORS_IN_SHORT = (
-    "SELECTOR is KEY=GLOB[,KEY=GLOB]..., or a type or tool: shell; 'change,path!=src/*'; "
-    "'command=git push*'. A GLOB matches the whole value."
+    "SELECTOR is KEY=GLOB,..., a tool, or a type: shell; change (edit, write, delete); "
+    "'change,path!=src/*'; 'command=git push*'. A GLOB matches it whole."
 )
 MOST_USED = (
     "to verbose messages quiet diff thinking only drop fail-on fail-unless redact run list man help"
