@@ -13337,6 +13337,12 @@ class RunInReport:
         self.title = self.title or first
         return first
 
+    def place(self, further: int = 0) -> str:
+        """The ID of the last finished call, or of one that goes on when the run ends."""
+        totals = self.notes.totals
+        number = sum((*totals.actions.values(), *totals.nested.values()))
+        return f"{self.chapter.number}.{number + further}"
+
     def new_minute(self, ms: int | None) -> int | None:
         """A time, if it differs from the one of the words before."""
         before, self.dated_ms = self.dated_ms, ms or self.dated_ms
@@ -13530,9 +13536,7 @@ class Document(Writer):
     # Actions.
 
     def item_of(self, part: RunInReport, call: FinishedCall) -> Item:
-        totals = part.notes.totals
-        number = sum((*totals.actions.values(), *totals.nested.values()))
-        item = Item(call.label, f"{part.chapter.number}.{number}")
+        item = Item(call.label, part.place())
         if call.outcome.tool in CHANGING_TOOLS and len(part.places) < MAX_FILES:
             part.places.setdefault(call.action.target, item.place)
         if not self.detail:
@@ -13563,12 +13567,12 @@ class Document(Writer):
     def unfinished(self, part: RunInReport) -> None:
         """Write the calls that go on when a run ends, inner ones first."""
         notes = part.notes
-        going = ((key, call) for key, call in notes.calls.items() if call.event)
-        for key, call in sorted(going, key=lambda each: -len(notes.ancestors(each[1].parent))):
-            if call.unprinted:
-                continue
+        going = [each for each in notes.calls.items() if each[1].event and not each[1].unprinted]
+        going.sort(key=lambda each: -len(notes.ancestors(each[1].parent)))
+        for number, (key, call) in enumerate(going, 1):
             act = running_action(call, notes.cwd)
-            item = Item(act if self.detail else replace(act, target=""))
+            act = act if self.detail else replace(act, target="")
+            item = Item(act, part.place(number))
             self.put(part, self.step(part, item, key, call.parent))
 
 

@@ -198,10 +198,8 @@ def test_a_sub_agents_actions_stand_inside_its_line() -> None:
 def test_what_was_running_when_a_run_ended() -> None:
     data = init() + begin("t", "count") + below("t", shell()) + below("t", started("c5"))
     found = read(page(data))
-    assert [text.split("#")[0] for text in found.text["act running"]] == [
-        "▸Running subagent count✓Ran make",
-        "▸Reading a",
-    ]
+    running = ["▸Running subagent count#1.3✓Ran make#1.1▸Reading a#1.2", "▸Reading a#1.2"]
+    assert found.text["act running"] == running
     assert "Unfinished" in found.text["end bad"][0]
 
 
