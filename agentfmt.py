@@ -2986,7 +2986,7 @@ class Reader:
         """The lines of a frame with their events; whoever takes them counts those that pass."""
         if isinstance(frame, RejectedPiece):
             return [(frame.data, self.reject(frame))]
-        if holds_nothing(frame) and not self.decide():
+        if holds_nothing(frame) and not (b"{" in frame and self.decide()):
             return self.read_nothing(frame)
         lines = lines_of(frame)
         if self.decide():  # an event without it is somebody else's
@@ -3003,9 +3003,8 @@ class Reader:
         """One event for all lines of a frame in which each is empty, or an empty object."""
         begin = self.source.at
         if b"{" in frame:
-            blank = frame.count(b"{}\n") * 3 < len(frame)
-            lines = filter(None, map(bytes.strip, lines_of(frame))) if blank else ()
-            yield b"\n".join((*lines, b"")) or frame, self.event_type()
+            objects = filter(None, map(bytes.strip, lines_of(frame)))
+            yield b"\n".join((*objects, b"")), self.event_type()
         self.source.at = begin + frame.count(b"\n") + (frame[-1:] not in b"\n")
 
     def decide(self) -> str | None:
@@ -3016,8 +3015,7 @@ class Reader:
 
     def reject(self, piece: RejectedPiece) -> Rejected:
         if piece.reason is OUTSIDE:
-            found = self.find_events(stripped(piece.data))
-            return NO_EVENT if isinstance(found, Rejected) else ELSEWHERE
+            return ELSEWHERE if b"{" in piece.data else NO_EVENT
         if not piece.reason:
             self.source.at -= 1  # it goes on in a line that counts
             return Rejected("")
