@@ -1705,6 +1705,11 @@ def line_counts(call: Outcome) -> tuple[int | None, int | None]:
     return added, removed
 
 
+def changes_nothing(call: Outcome) -> bool:
+    """Does an edit say that no line of its file is another? A file without a line can be new."""
+    return call.tool == "edit" and line_counts(call) == (0, 0)
+
+
 def lines_changed(call: Outcome) -> str:
     added, removed = line_counts(call)
     if added == removed == 0:
@@ -3839,6 +3844,11 @@ class Translator:
     def in_turn(self) -> bool:
         return self.begun and self.latest != "result"
 
+    @property
+    def settled(self) -> bool:
+        """Is its run over at the end of a FILE, though no line says so?"""
+        return self.saved
+
     def read(self, line: Any) -> None:
         """Make the moves of a line."""
 
@@ -5706,6 +5716,10 @@ class OpenCode(Translator):
     def stop_at(self, name: str, failure: str | None = None) -> None:
         self.end(f"it stopped at a call that was not permitted: {name}", failure=failure)
 
+    @property
+    def settled(self) -> bool:
+        return self.in_turn and (self.fatal_error or self.reason or "tool-calls") != "tool-calls"
+
     def finish(self) -> None:
         cut = self.reason in self.cuts
         failed = self.reason == "error" or (self.void and self.reason in self.voids)
@@ -6575,6 +6589,8 @@ class Acp(Translator):
 
     name = "acp"
     places = places_in("- params.update.content.text")
+    of_run = ("prompted",)
+    prompted = False
     plans = 0
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
@@ -6588,7 +6604,10 @@ class Acp(Translator):
     def read(self, line: Any) -> None:
         method, reason = line["method"], line["result.stopReason"]
         if method == "session/prompt":
+            if self.prompted:  # and the agent never answered
+                self.begin()
             self.begin_once()
+            self.prompted = True
             for block in line.each("params.prompt"):
                 self.ask(block["text"])
         elif method == "session/update":
@@ -7074,6 +7093,10 @@ class Session:
     @property
     def saved(self) -> bool:
         return self.translator is not None and self.translator.saved
+
+    @property
+    def settled(self) -> bool:
+        return self.translator is not None and self.translator.settled
 
     @property
     def takes_strays(self) -> bool:
@@ -7763,7 +7786,7 @@ class Sessions:
         file = self.here.file
         last = itertools.takewhile(lambda one: one.file is file, reversed(self.table.values()))
         active = [*last][::-1]
-        over = [entry for entry in active if entry.anonymous or entry.saved]
+        over = [entry for entry in active if entry.anonymous or entry.settled]
         for session in (*active, self.here.unnamed):
             if session.run and session.run.events > 1:
                 file.has_lines_of_run = True
@@ -7999,7 +8022,8 @@ class Totals:
         path = target_in(call.outcome.tool, call.arguments, call.cwd) or call.event.call_id or ""
         key, moved = os.path.normpath(os.path.join(call.cwd, path)), call.arguments.get("movedFrom")
         before = self.files.get(key)
-        if lines == (0, 0) or not path or (before is None and len(self.files) >= MAX_FILES):
+        full = before is None and len(self.files) >= MAX_FILES
+        if full or not path or changes_nothing(call.outcome):
             return
         change = "moved" if moved else CHANGES[call.outcome.tool]
         if moved:
@@ -8777,6 +8801,7 @@ class Selector(NamedTuple):
         if well and event.type == "tool_call":
             outcome, asked = outcome_of(event), any(term.key == "status" for term in self.terms)
             ended = event.subtype == "completed" and not outcome.begun
+            ended = ended and not changes_nothing(outcome)
             if not ended or not (asked or outcome.status == "ok"):
                 return False
         return all(term.matches(event, unclear=unclear, well=well) for term in self.terms)

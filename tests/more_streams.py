@@ -467,6 +467,10 @@ def acp_end(reason: str = "end_turn") -> Line:
     return {"jsonrpc": "2.0", "id": 3, "result": {"stopReason": reason}}
 
 
+ACP_PROMPT = {
+    "jsonrpc": "2.0", "id": 3, "method": "session/prompt",
+    "params": {"sessionId": "a-1", "prompt": parts("Do it.")},
+}  # fmt: skip
 ACP: dict[str, Stream] = {
     "acp": ok([{"jsonrpc": "2.0", "id": 1, "result": {"protocolVersion": 1, "agentInfo": {"name": "x"}}},
         {"jsonrpc": "2.0", "id": 2, "result": {"sessionId": "a-1"}},
@@ -484,10 +488,12 @@ ACP: dict[str, Stream] = {
         acp_says("Al"), acp_says("l done."), acp_end()], "{shell} make", "{not read} a (error: no such file)",
         "Used tool Mystery", "{task} Look", "{write} b (1 line)", "{edit} c", "{updateTodos} (1 of 2 done)"),
     "acp-both-ways": ok(
-        [{"jsonrpc": "2.0", "id": 3, "method": "session/prompt", "params": {"sessionId": "a-1", "prompt": parts("Do it.")}},
+        [ACP_PROMPT,
         {"jsonrpc": "2.0", "id": 0, "method": "fs/read_text_file", "params": {"sessionId": "a-1", "path": "/w/a"}},
         {"jsonrpc": "2.0", "id": 0, "error": {"code": 1, "message": "no such file"}}, acp_says("Done."),
         acp_end()]),
+    "acp-prompted-again": ends([ACP_PROMPT, acp_says("Hm"), ACP_PROMPT, acp_says("Done."), acp_end()],
+        (1, 1, 1), "superseded by another init"),
     "acp-refused": fails([acp_says("No."), acp_end("refusal")], "failed: stopped: refusal"),
     "acp-error": fails([acp_says("Hm"),
         {"jsonrpc": "2.0", "id": 3, "error": {"code": -32000, "message": "no key"}}], "failed: no key"),

@@ -497,6 +497,16 @@ def test_more_sessions_without_a_last_line_than_are_kept(monkeypatch: pytest.Mon
     assert convert([line for stream in streams for line in stream]).status == FAILED
 
 
+@pytest.mark.parametrize(("last", "verdicts"), [
+    (STEP, ["succeeded"] * 2), ({"type": "error", "error": "no quota"}, ["failed", "succeeded"]),
+    ({"type": "step_finish", "part": {"reason": "tool-calls"}}, ["succeeded"]),  # it goes on
+])  # fmt: skip
+def test_a_run_whose_end_no_line_states_is_over_with_its_file(last: Any, verdicts: Any) -> None:
+    """The session may go on in the next FILE, as another run."""
+    ended = convert({"a": opencode(last), "b": opencode(STEP)}, "-t", "runs")
+    assert [run["verdict"] for run in ended.objects] == verdicts
+
+
 @pytest.mark.parametrize("bad", [codex(), pi(pi_message("stop")), opencode(STEP)[:3]])
 def test_another_agent_than_the_named_one(bad: Lines) -> None:
     assert convert([*GOOD["claude"], *bad], "--from", "claude").status == FAILED

@@ -262,17 +262,20 @@ def test_files_of_a_run() -> None:
     data += changed("./new.py", "editToolCall", "2", linesAdded=3, linesRemoved=1)
     data += changed("old.py", "editToolCall", "3", **diff)
     data += changed("no.py", "editToolCall", "4", rejected={"reason": "no"})
-    data += changed("same.py", "editToolCall", "5", linesAdded=0, linesRemoved=0)
+    none = {"linesAdded": 0, "linesRemoved": 0}
+    same = changed("same.py", "editToolCall", "5", **none)
+    data += same + changed("0.py", "editToolCall", "9", **none, diffString="--- /dev/null\n")
     data += changed("gone.py", "deleteToolCall", "6") + changed("/etc/x", "editToolCall", "7")
     data += started("8", "editToolCall") + result()
     (row,) = rows(data, "runs")
     found = [tuple(file.values()) for file in row["files"]]
     assert [*row["files"][0]] == ["path", "change", "added", "removed"]
     assert found == [
-        ("new.py", "created", 5, 1), ("old.py", "edited", 2, 1), ("gone.py", "deleted", None, None),
-        ("/etc/x", "edited", None, None),
+        ("new.py", "created", 5, 1), ("old.py", "edited", 2, 1), ("0.py", "created", 0, 0),
+        ("gone.py", "deleted", None, None), ("/etc/x", "edited", None, None),
     ]  # fmt: skip
-    assert "4 files changed" in convert(data, "-q", "-s").stderr
+    assert "5 files changed" in convert(data, "-q", "-s").stderr
+    assert convert(init() + same + result(), "--fail-unless", "change").status == 1
 
 
 def test_files_of_a_patch() -> None:
