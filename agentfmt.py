@@ -15618,8 +15618,8 @@ class Folder(NamedTuple):
             if self.folders:
                 reporter.message(f"{name}: {inner}")
         elif self.others or self.folders:
-            below = f"; {inner}" if self.folders else ""
-            reporter.failure(f"{name}: no session in this directory, {left}{below}")
+            told = "; ".join([left] * bool(self.others) + [inner] * bool(self.folders))
+            reporter.failure(f"{name}: no session in this directory, {told}")
         else:
             reporter.failure(f"{name}: this directory is empty")
 

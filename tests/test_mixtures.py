@@ -196,7 +196,7 @@ TABLE |= {
     "Copilot's, in another FILE": ({"a": GOOD["copilot"], "b": GOOD["copilot"]},
         f"{COPILOT}, {COPILOT}"),
     "OpenCode's, in another FILE": ({"a": GOOD["opencode"], "b": GOOD["opencode"]},
-        "opencode ses_1 succeeded"),
+        "opencode ses_1 succeeded, opencode ses_1 succeeded"),
     "an interaction that was cut off, and the next": ([*of_interaction("one", copilot()),
         *of_interaction("two", copilot()), GOOD["copilot"][-1]],
         f"copilot ? {SUPERSEDED}:3, {COPILOT}"),

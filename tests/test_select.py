@@ -308,6 +308,9 @@ def test_a_directory_is_its_sessions(tmp_path: Path) -> None:
     assert ended.stderr == "agentfmt: empty: this directory is empty\n"
     above = run(".", cwd=tmp_path / "empty").stderr
     assert above == "agentfmt: .: this directory is empty\n"
+    (tmp_path / "deep/er").mkdir(parents=True)
+    inner = "no session in this directory, 1 directory in it not read"
+    assert run("deep", cwd=tmp_path).stderr == f"agentfmt: deep: {inner}\n"
 
 
 def test_a_session_in_a_directory_may_begin_with_a_long_line(tmp_path: Path) -> None:
