@@ -794,6 +794,8 @@ def test_selectors_know_tools_of_servers() -> None:
         "tool==docs_web_search",
     ):
         assert convert(stream(lines), "--fail-on", selector).status == 1
+    called = [*THREAD, item("mcp_tool_call", server="gh", tool="list", arguments={}), TURN_ENDED]
+    assert convert(stream(called), "-t", "calls").objects[0]["name"] == "mcp__gh__list"
     lines, _, _, _ = STREAMS["gemini-tools-of-servers"]
     assert convert(stream(lines), "--fail-on", "tool=mcp__*__get_figma_file").status == 0
 

@@ -267,14 +267,23 @@ def test_words_of_a_session_say_when(flags: tuple[str, ...]) -> None:
     assert found.text[""].count("2 Jan 2026, 03:00 UTC") == 3  # also at both ends
 
 
+def timed(call_id: str, began: int, ended: int) -> bytes:
+    line = json.loads(shell(call_id, call_id=call_id))
+    clocks = {"startedAtMs": f"179000000{began}000", "completedAtMs": f"179000000{ended}000"}
+    line["tool_call"] |= clocks
+    return json.dumps(line).encode() + b"\n"
+
+
 def test_times_are_drawn_if_they_say_something() -> None:
-    clocks = {"startedAtMs": "1790000001000", "completedAtMs": "1790000003000"}
-    lines = json.loads(shell())
-    lines["tool_call"] |= clocks
-    data = run_of(json.dumps(lines).encode() + b"\n", duration_ms=4000)
-    text = page(data)
-    assert '<a href="#1.1" tabindex="-1"><title>Ran make, 2.0 s</title><rect' in text
+    """What runs at the same time stands below, and so do the calls of sub-agents."""
+    calls = timed("a", 1, 3), timed("b", 2, 4), timed("c", 3, 5), below("t", timed("d", 4, 5))
+    text = page(run_of(*calls, duration_ms=4000))
+    assert '<a href="#1.1" tabindex="-1"><title>Ran a, 2.0 s</title><rect' in text
     assert 'width="50.00%"' in text
+    drawn = re.findall('<title>Ran (.), .*?</title><rect( class="nested")?(.*?)>', text)
+    places = [(name, *map(int, re.findall(r' [xy]="(\d+)', at))) for name, _, at in drawn]
+    assert sorted(places) == [("a", 0, 0), ("b", 25, 10), ("c", 50, 0), ("d", 75, 20)]
+    assert [name for name, nested, _ in drawn if nested] == ["d"]
     assert "<svg" not in page(run_of(shell()))
 
 

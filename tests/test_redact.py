@@ -636,6 +636,15 @@ def test_shortening_never_cuts_a_marker() -> None:
         assert shown.endswith(" chars]")
 
 
+@pytest.mark.parametrize("text", ["word " * 15, "x" * 99])
+def test_many_short_strings_are_shortened(text: str) -> None:
+    """Only what identifies something is as long as it was."""
+    line = event("user", x=[text] * 9, call_id="c" * 60)
+    left = redact(line, *SAME, "--max-event", "500").stdout
+    assert len(left) <= 501
+    assert json.loads(left)["call_id"] == "c" * 60
+
+
 def test_an_event_that_cannot_fit_says_so_once() -> None:
     line = event("user", x=["a"] * 100)
     ended = redact(line * 3, *SAME, "--max-event", "64")

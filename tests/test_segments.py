@@ -69,6 +69,8 @@ def aggregated(*lines: bytes) -> str:
     pytest.param([QUERY, delta("whole"), QUERY], "whole", id="plain before a question"),
     pytest.param([delta("\ud83d"), delta("\ude00"), assistant("\ud83d\ude00")], "😀",
         id="a surrogate pair cut in two"),
+    pytest.param([delta("a\ud83d"), delta("\ude00"), assistant("a\ud83d\ude00")], "a😀",
+        id="a pair behind a letter"),
     pytest.param([delta("\ud83d"), delta("!")], "\ud83d!", id="a lone surrogate"),
 ])  # fmt: skip
 def test_each_text_is_said_once(lines: list[bytes], text: str) -> None:
