@@ -376,7 +376,6 @@ def test_a_session_that_shows_no_agent_is_no_guess(good: str) -> None:
 # ---------------------------------------------------------------- sessions that go on after a kill
 
 GEMINI_ASKED = lines({"type": "message", "role": "user", "content": "do"})
-TURN = lines({"type": "turn.completed"})
 ASKED = lines({"type": "user", "uuid": "u", "session_id": "cl-1", "message": {"content": "go"}})
 SKILL = lines({"type": "user.message", "data": {"content": "x", "source": "skill-pdf"}})
 

@@ -178,7 +178,6 @@ def droid(*lines: Line, text: str = "", out: int = 3) -> list[Line]:
 
 
 LOOP_ERROR = {"type": "error", "source": "agent_loop", "message": "529 overloaded"}
-DROID_SAYS = {"type": "message", "role": "assistant", "id": "m", "text": "Hi."}
 
 
 def pi(stop: str, *blocks: Line, saved: bool = False, out: int = 5) -> list[Line]:
