@@ -536,6 +536,8 @@ RESULTS = [
         {"content": "ok", "files": ["a"], "totalFiles": 1}),
     ("Grep", {}, {"mode": "files_with_matches", "filenames": ["a"], "numFiles": 1},
         {"content": "ok", "workspaceResults": {"": {"files": {"files": ["a"], "totalFiles": 1}}}}),
+    ("Grep", {}, {"mode": "content", "numLines": 3},
+        {"content": "ok", "workspaceResults": {"": {"content": {"totalMatchedLines": 3}}}}),
     ("WebFetch", {"url": "u"}, {}, {"url": "u", "markdown": "ok"}),
     ("mcp__a__b", {}, {}, {"content": [{"text": {"text": "ok"}}], "isError": False}),
     ("Bash", {"command": "c"}, {"stdout": "o", "stderr": "e"},

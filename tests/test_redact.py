@@ -481,7 +481,7 @@ def test_a_file_that_is_one_secret_in_the_lines_of_its_agent(to: str, result: An
     ("~/.pi/agent/sessions/--home-ann-dev--/a", "~/.pi/agent/sessions/-~-dev--/a"),
     (r"~\.claude\projects\C--Users-ann-dev", r"~\.claude\projects\C-~-dev"),
     ("x\n-Users-ann-dev-x\n-data-me\n-data-men", "x\n~-dev-x\n~\n-data-men"),
-    ("/config/projects/-data-me-app", "/config/projects/~-app"),
+    ("/config/projects/-data-me-app", "/config/projects/~-app"), ("x\n-home-ann-b", "x\n~-b"),
     ("~/projects/my-home-page-app", "~/projects/my-home-page-app"),
     ("a/home-page-app", "a/home-page-app"), ("var(--home-page-color)/", "var(--home-page-color)/"),
     ("/All-Users-Guide-1", "/All-Users-Guide-1"), ("-root-x/-root", "-root-x/-root"),

@@ -441,6 +441,7 @@ def test_a_plan_that_codex_proposes_is_said_once() -> None:
     for lines in ([wrote, showed, item], [showed, item, wrote]):
         text = convert(META_LINE + TYPED + b"".join(lines), "-v").stdout.decode()
         assert text.count("Here it is.") == text.count("1. Look") == 1
+        assert text.count("Created plan Plan") == 1
         assert "proposed_plan" not in text
 
 

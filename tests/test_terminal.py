@@ -557,8 +557,9 @@ def test_thoughts_are_marked_and_dimmed() -> None:
         event("thinking", subtype="delta", text=text, timestamp_ms=1)
         for text in ("Let\n", "me see")
     ]
+    deep = event("thinking", subtype="delta", text="deep", parent_tool_use_id="t")
     words = [assistant("Well,", timestamp_ms=1), *thoughts, assistant(" done.", timestamp_ms=1)]
-    data = b"".join((init(), *words, completed(), result()))
+    data = b"".join((init(), deep, *words, completed(), result()))
     shown = ["Well,", "~ Let", "~ me see", " done.", "Read file"]
     assert convert(data, "--thinking", "-m", "all").lines == shown
     assert convert(data, "-m", "all").lines == ["Well, done.", "Read file"]
