@@ -9735,22 +9735,16 @@ class Form(NamedTuple):
     found: str
     left: str
 
-    def suits(self, name: str) -> bool:
-        """Is a name one of those that are written so?"""
-        if self.name == "option":
-            return name.startswith("-")
-        if self.name == "variable":
-            return name.isupper()
-        if self.name == "column":
-            return not name.startswith("-")
-        if self.name == "call":  # what makes or gets one takes what it is for
-            return not MAKES_IT.match(name)
-        return self.name != "authorization" or name.lower().endswith(self.name)
 
-
-MAKES_IT = regex(
-    r"(?i)_*(?:create|find|generate|get|has|is|load|make|new|parse|read|split|to)[A-Z_p]"
-)
+MAKES_IT = regex(r"_*(?i:create|find|generate|get|load|make|parse|read|split)(?:[A-Z_]|pass)")
+# The names that are written in some forms; a call that makes or gets one takes what it is for.
+SUITS: dict[str, Callable[[str], object]] = {
+    "option": lambda name: name.startswith("-"),
+    "variable": str.isupper,
+    "column": lambda name: not name.startswith("-"),
+    "call": lambda name: not MAKES_IT.match(name),
+    "authorization": lambda name: name.lower().endswith("authorization"),
+}
 # <H>: blanks; <Q>: any quotes; <B>: some; <O>: opening quotes; <N>: a line end; <A>: an assignment.
 MACROS = {
     "H": r"(?:[ \t]|\\+t)*",
@@ -9996,52 +9990,41 @@ ONLY_WORD = regex(r"\s*(?:1(?:\t|\u2192|:))?(\S+)\s*")
 
 
 # What several lines tell together: looked for in whole texts, not in words that come line by line.
-# A value before its name; what a generator made; PuTTY's private keys.
-BLANK = r"\x20"  # a blank parts what a rule consists of
-ASSIGNS = r"[\\\"]*\h*[:=]\h*\\*"
-NEXT_MEMBER = r"\h*(?:\r?\n|(?:\\+r)?\\+n)?\h*"
+# A value before its name; what a generator made; PuTTY's private keys. Each behind its first look.
+_SIGN, _ASSIGNS = r"[\"'\\]*\h*[:=]\h*[\"'\\]*", r"[\\\"]*\h*[:=]\h*\\*"
+_MORE = r"[\"'\\]*,?\h*(?:\r?\n|(?:\\+r)?\\+n)?\h*"
+_NAME = rf"(?i:{any_name(NAME_ENDS)}){FURTHER}?".replace("[ ]", r"\x20")  # a blank parts a rule
+_VALUE, _SENSITIVE = r"\"([^\"\\\s]{4,})", rf"sensitive{_ASSIGNS}true"
 OVER_LINES = [
-    (hint, Rule(name, f"{start} {rest}".replace("[ ]", BLANK)))
-    for hint, name, start, rest in (
+    (spell(hint), Rule(name, source))
+    for hint, name, source in (
         (
             rf"(?i:value)[\\\"']*[ \t]*[:=][ \t\\\"']*{FIRST_LOOK[MIXED][0]}"
             r"[^{}();]*?(?i:name|key)[\\\"']*[ \t]*[:=]",
             "assignment",
-            "(?i:value)",
-            r"[\"'\\]*\h*[:=]\h*[\"'\\]*([^\s\"'\\,{}]{8,})[\"'\\]*,?"
-            + NEXT_MEMBER
-            + r"(?:[\"'\\]*\w+[\"'\\]*\h*[:=]\h*[\"'\\]*[\w./()-]*[\"'\\]*,?"
-            + NEXT_MEMBER
-            + "){0,3}?"
-            r"[\"'\\]*\w{0,12}(?i:name|key)[\"'\\]*\h*[:=]\h*[\"'\\]*[\w./-]*"
-            rf"(?i:{any_name(NAME_ENDS)}){FURTHER}?(?:[\s\"',}}\\]|$)",
+            rf"(?i:value) {_SIGN}([^\s\"'\\,{{}}]{{8,}}){_MORE}"
+            rf"(?:[\"'\\]*\w+{_SIGN}[\w./()-]*{_MORE}){{0,3}}?"
+            rf"[\"'\\]*\w{{0,12}}(?i:name|key){_SIGN}[\w./-]*{_NAME}(?:[\s\"',}}\\]|$)",
         ),
         (
-            "random_password",
-            "terraform-secret",
-            "random_password",
-            r"[^{}]*(?:\{[^{}]*){0,3}?[\"\\]*result[\"\\]*\h*[:=]\h*\\*\"([^\"\\\s]{4,})",
+            "random_password", "terraform-secret",
+            rf"random_password [^{{}}]*(?:\{{[^{{}}]*){{0,3}}?[\"\\]*result{_ASSIGNS}{_VALUE}",
         ),
         (
-            spell(rf"sensitive{ASSIGNS}true"),
-            "terraform-secret",
-            "(?:value|default)",
-            rf"{ASSIGNS}\"([^\"\\\s]{{4,}})\\*\"[^{{}}]*?[^\w]sensitive{ASSIGNS}true",
+            _SENSITIVE, "terraform-secret",
+            rf"(?:value|default) {_ASSIGNS}{_VALUE}\\*\"[^{{}}]*?[^\w]{_SENSITIVE}",
         ),
         (
-            spell(rf"sensitive{ASSIGNS}true"),
-            "terraform-secret",
-            "sensitive",
-            rf"{ASSIGNS}true[^{{}}]*?[^\w](?:value|default){ASSIGNS}\"([^\"\\\s]{{4,}})",
+            _SENSITIVE, "terraform-secret",
+            rf"sensitive {_ASSIGNS}true[^{{}}]*?[^\w](?:value|default){_ASSIGNS}{_VALUE}",
         ),
         (
-            "Private-Lines:",
-            "private-key",
-            "Private-Lines:",
-            r"\h*[0-9]+((?:\s|(?:\\+r)?\\+n)+(?:[A-Za-z0-9+/]{16,64}={0,2}(?:\s|(?:\\+r)?\\+n)*)+)",
+            "Private-Lines:", "private-key",
+            r"Private-Lines: \h*[0-9]+((?:\s|(?:\\+r)?\\+n)+"
+            r"(?:[A-Za-z0-9+/]{16,64}={0,2}(?:\s|(?:\\+r)?\\+n)*)+)",
         ),
     )
-]
+]  # fmt: skip
 
 
 # ---------------------------------------------------------------- the judge
@@ -10931,7 +10914,7 @@ def assigned_value(text: bytes, begin: int, end: int, name: str) -> Span | None:
     for number in sorted(forms_of_values().Match(text[end : end + 2 * NEAR]) or ()):
         form = FORMS[number]
         between = expression(form.between).match(text, end, end + 2 * NEAR)
-        if not between or not form.suits(name):
+        if not between or not SUITS.get(form.name, bool)(name):
             continue
         value = value_of(text, end, between.end(), form.value, between.end() + NEAR)
         if not value:
