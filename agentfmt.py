@@ -9853,7 +9853,7 @@ def quote_end(text: bytes, start: int, opening: bytes, limit: int) -> int:
     return min(limit, len(text))
 
 
-TANGLED = "(?-i:[a-z][A-Z][a-z][A-Z])"
+TANGLED = "(?-i:[a-z][A-Z][a-z][A-Z]|[a-z]{16})"
 
 
 def mixed(char: str, half: int) -> str:
@@ -9867,7 +9867,7 @@ def mixed(char: str, half: int) -> str:
 # values. An escape may stand for a character.
 # Lazy, because a greedy look scans to the end of the text behind each name: quadratic time.
 _QUOTED, _BARE = r"[^\s\"'`]", r"(?:[^\s\"'`,;(){}<>\\]|\\u)"
-_TELLING = TANGLED + r"|[a-z]{16}|[A-Z]{16}|[\x80-\xff0-9!#%&*+=?@^|~"
+_TELLING = TANGLED + r"|[A-Z]{16}|[\x80-\xff0-9!#%&*+=?@^|~"
 FIRST_LOOK = {
     WORD: (r"[^\s\"]", r"(?:[^\s\"'`$<{(\[]|\$[^{(])"),
     HUMAN: (
@@ -11901,7 +11901,10 @@ class Redactor:
             return self.uncut(text, parts[-1][0])
         if not self.scanner:
             return end
-        return whole_blocks(text, self.scanner.settled(text, end), self.scanner.blocks)
+        settled, blocks = self.scanner.settled, self.scanner.blocks
+        while (shorter := whole_blocks(text, settled(text, end), blocks)) < end:
+            end = shorter  # a name may stand before the value that would be cut
+        return end
 
     def uncut(self, text: str, end: int) -> int:
         """The length of a text up to ``end`` that cuts no known value of several words."""

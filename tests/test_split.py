@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from planting import GRAMMARS, PEM, Planted, hide, made, pem, redact, stands_in
 from support import (
@@ -220,6 +220,7 @@ RUNS = ("run-a", "run-b", "run-c")
     places=st.lists(st.integers(0, 100), max_size=5),
     rng=st.randoms(use_true_random=False),
 )
+@example([TOKEN, f"password=\n{TOKEN}two\nlines", TOKEN], [], random.Random(0))
 def test_interleaved_runs_and_other_events(
     texts: list[str], places: list[int], rng: random.Random
 ) -> None:
