@@ -246,7 +246,8 @@ def test_it_ends_silently_when_its_reader_is_gone(args: tuple[str, ...]) -> None
         input=BIG, capture_output=True, env=ENVIRON, timeout=TIMEOUT, check=False,
     )  # fmt: skip
     *_, status, rest = done.stdout.split(b"\n")
-    assert (status, rest, done.stderr) == (b"141", b"", b"")
+    assert (rest, done.stderr) == (b"", b"")
+    assert status == b"141" or (args != SAME and status == b"0")  # what a pipe takes in whole
     assert args != SAME or BIG.startswith(done.stdout.removesuffix(b"141\n"))
 
 
