@@ -10122,15 +10122,15 @@ NO_SECRET = regex(
     r"|#|\.{1,2}|[A-Za-z]:)?(?:[/\\]+[\w. @#:+-]+)+[/\\]?|[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,4}"
     r"|(?:[\w-]+/)*[\w.-]+\.(?:pem|crt|cer|key|pub|jks|p12|json|ya?ml|toml|txt|conf|cfg|env|log"
     r"|xml|html?|jpe?g|png|gif|svg|sh|py|js|ts|go|rb|java)(?:#[\w.-]+)?|[\w.@-]+:[~/]\S*[$#]"
-    r"|[a-z]{2,}(?:[A-Z][a-z]{2,})+|(?:[A-Z][a-z]{2,}){2}|[a-z_]{2,}(?:\.[A-Za-z_]{2,})+"
-    r"|[A-Z]{2,}(?:[._]+[A-Z]{2,})+|[abglstvw]:\w+|-?anonymous@?[\w.]*"
+    r"|[a-z]{2,}(?:[A-Z][a-z]{2,})+|(?:[A-Z][a-z]{2,}){2}|[A-Za-z_]{2,}(?:\.[A-Za-z_]{2,})+"
+    r"|[A-Z]{2,}(?:_+[A-Z]{2,})+|[abglstvw]:\w+|-?anonymous@?[\w.]*"
     r"|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*\[-?\w*\](?:\.[A-Za-z_]\w*)*|(?:uuid|file|id|object)=.*"
     r"|.*(?:\.\.\.|…|\*{3}|[xX•]{5}|EXAMPLE|(?i:abcdefghijkl)).*|(?i:true|false|null|none|nil"
     r"|undef(?:ined)?|yes|no|str|string|text|bool|int|integer|number|value|boolean|float|bytes"
     r"|void)\??|;?[a-z]+=|(?:workspace|npm|link|catalog|arn|urn|env|file|vault|ssm):.*|(?:required"
     r"|optional|nullable|sometimes|confirmed|hashed)(?:[|_:].*)?|(?:sha[0-9]{1,3}|md5)[=:-].*"
     r"|(?:LS0tLS1CRUdJTiB(?:D|QVUJ)|iVBORw0KGgo|/9j/4|R0lGOD).*|(?i:_*(?:replace|change|insert|put"
-    r"|enter)[_ -].*|replaceme|your.*|base64[ _-]?encoded.*|redacted.*)|\?[A-Za-z]\w*"
+    r"|enter)[_ -].*|replace(?:me)?|your.*|base64[ _-]?encoded.*|redacted.*)|\?[A-Za-z]\w*"
     r"|[A-Z]\w+::[A-Za-z_]+|\{\\*[\"'].*|[a-z0-9_.-]+(?:/[a-z0-9_.-]+){2,}|age1[0-9a-z]{50,}"
     r"|__[A-Z_]+__|(?:[a-z]+=)?#[0-9a-fA-F]{3,8}|(?:\w+[_-])?(?:pk|pub|public"
     r"|publishable)[_-](?:live_|test_)?[\w-]{16,}|(?=.*[a-z]-[a-z]|.*\.\*).*\[.*|.*\\[wdsb][*+].*"
@@ -10152,7 +10152,7 @@ CODE = regex(r"[\w.:>$!?&-]*[(\[{<=%,/*\]})].*|[:@~!&|].*", re.DOTALL)
 # A member, words of which one has a capital within, a type that may be nothing, words with `_`.
 CODE_NAME = regex(
     r"[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)+|(?=[a-z]*[A-Z])[A-Za-z]*[a-z][A-Za-z]*"
-    r"|[A-Za-z]+\?|[A-Za-z][A-Za-z0-9]*(?:_+[A-Za-z0-9]+)+"
+    r"|[A-Za-z]+\?|[A-Za-z][A-Za-z0-9]*(?:_+[A-Za-z0-9]+)+|_?[a-z]+(?:[A-Z][a-z]+[0-9]?){2,}"
 )
 # Words that are joined as in a program.
 JOINED = regex(
@@ -10167,7 +10167,7 @@ LABEL = regex(
 PHRASE = regex(r"[^\W\d_]+(?: [^\W\d_]+){1,3}(?: [0-9]{1,2})?")
 # What says how to connect: pairs of which none is a login.
 NO_LOGIN = regex(
-    r"(?is)(?!.*(?:[:/][^:/@]+@|(?:pass[a-z]{0,6}|pwd|key|secret|token|sig)=)).*[=:]\w.*"
+    r"(?is)(?!.*(?:[:/][^:/@]+@|(?:pass[a-z]{0,6}|pwd|key|secret|token|sig)=[^;&])).*[=:]\w.*"
 )
 SCHEME = regex(r"(?i)(?:basic|bearer|token|digest|apikey|negotiate|ntlm)[ \t]+(?=.)")
 NAMES = regex(r"[a-z]+(?:[-_.][a-z]+){2,}")  # joined words: no token

@@ -420,6 +420,8 @@ def test_assigned_values_are_found_whole(text: str, hidden: str) -> None:
             "let g:passwd=a:2", "my $pwd = `cmd /c cd`;", "amqp://ME:SAS_KEY@host/", "pw: `$pw'\\n\";",
             "presenting token: gandiv5: no such zone", "AWS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfEXAMPLE",
             "class APass;\nclass Memory9Buffer;\n", "password: route.query.demoPassword?.[0] || x,",
+            "PrivateKey = _mockEncryptedType7String;", "r == 1 ? T.Password : CipherType.None,",
+            'dsn = "server=localhost;uid=root;pwd=$PW;database=v"', 'password: "REPLACE"',
             "kind: Secret\n---\nkind: ConfigMap\ndata:\n  ca: TESTROOT9CAS\n", "sz_xXF86DRICloseFullScreenReply",
             "'key_store_password': 'str',", "{token:a.token+\".end\",next:1}",
             "x(" * 200 + '"password:"),fe?$e.createElement("code",null)',
