@@ -10764,13 +10764,10 @@ class Scanner:
                 stop = text[end - 1 : end + 1].strip() == b"."
                 yield begin, end - stop, what
 
-    def conceal(self, text: str, *, cut_off: bool = False) -> str:
-        """A text with markers for secrets; ``cut_off``: also for one that begins at the end."""
+    def conceal(self, text: str) -> str:
+        """A text with markers for secrets."""
         data = to_utf8(text)
-        spans = self.spans(data)
-        if cut_off:
-            spans = merged(spans + self.begun(data))
-        return from_utf8(splice(data, markers_for(spans)))
+        return from_utf8(splice(data, markers_for(self.spans(data))))
 
     def begun(self, text: bytes) -> list[Span]:
         """Spans at the end of a cut-off text that may be the beginning of a secret."""
