@@ -12943,7 +12943,7 @@ MENTION = (
     rf"(?:https?://|www\.)[^\s/]{{1,255}}/{ISSUE}\S*[\w/]"
     r"|(?:(?<![A-Za-z0-9])\\?@[A-Za-z0-9]|(?:(?<![\w./-])[\w.-]{1,100}/[\w.-]{1,100})?\\?#\d"
     r"|(?<![A-Za-z0-9])GH\\?-\d"
-    r"|(?<![A-Za-z0-9])(?<![A-Za-z0-9]_)[0-9a-f]{7,40}(?:(?![A-Za-z0-9])|(?=https?:|www\.)))"
+    r"|(?<![A-Za-z0-9])(?<![A-Za-z0-9]_)[0-9a-f]{7,40}(?:(?![A-Za-z0-9])|(?=https?:|ftp:|www\.)))"
     r"(?:(?:[\w@#/.:-]|\\(?=[@#]))*[A-Za-z0-9])?"  # what follows would begin a text
 )
 MENTIONS = regex(f"({MENTION})", re.IGNORECASE)
@@ -13066,7 +13066,10 @@ def safe_line(line: str) -> str:
             part = REWRITTEN[token.lastgroup](part, around)
         parts.append(part)
     safe = "".join((*parts, line[position:]))
-    return safe.replace("<", "&lt;").replace("![", r"!\[") if divided else safe
+    if not divided:
+        return safe
+    safe = RUNS_ON.sub(lambda address: address[1] + " `" * bool(address[2]), safe)
+    return safe.replace("<", "&lt;").replace("![", r"!\[")
 
 
 def percent(char: re.Match[str]) -> str:
@@ -13079,10 +13082,10 @@ def safe_name(text: str, around: str) -> str:
 
 def safe_address(text: str, around: str) -> str:
     """An address, of which GitHub makes a link, unless it stands in brackets: one that holds a name
-    becomes a link that does not depend on that."""
+    becomes a link that does not depend on that; behind a backslash nothing is a link."""
     if MENTIONS.search(text):
         code = quiet_name(text, around)
-        return f"[{code}]({text})" if ADDRESS.fullmatch(text) else code
+        return f"[{code}]({text})" if ADDRESS.fullmatch(text) and "\\" not in around else code
     return IN_ADDRESS.sub(percent, text).replace("<", "&lt;")
 
 
@@ -13119,6 +13122,8 @@ TOKEN = regex(
     r"|(?P<address>(?:https?://|ftp://|www\.)[^ ]*)|(?P<escaped>\\?`+|\]\(|!\[)|(?P<html><)",
     re.IGNORECASE,
 )
+# An address that would take the beginning of a code span: without brackets it ends at a blank.
+RUNS_ON = regex(r"((?:https?://|ftp://|www\.)[^\s`]*)(`?)", re.IGNORECASE)
 NAME_IN_LINK = regex(f"`[^`]+`|({MENTION})", re.IGNORECASE)
 ADDRESS = regex(r"(?i)https?://[^\s()<>\"'`\\|]*")
 GITHUB = regex(rf"//(?:www\.)?github\.com/(?={ISSUE})", re.IGNORECASE)

@@ -424,6 +424,10 @@ names |= st.lists(st.sampled_from((*NAMES, *WORST)), max_size=8).map("".join)
 
 
 @given(names)
+@example("\\http://@octocat")
+@example("0123456789abcdef01234567ftp://a.b")
+@example("<http://a.b>`a|b @octocat`\n#1")
+@example("![a](http://b/c)`a|b @octocat`\n#1")
 def test_words_call_nobody(words: str) -> None:
     assert called("\n".join(agentfmt.safe_words(words))) == []
 
