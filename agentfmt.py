@@ -6620,8 +6620,9 @@ class Acp(Translator):
             self.end(error, usage=line["result.usage"])
         elif line["error"] is not None and self.in_turn and as_word(line["id"]) not in self.asked:
             told, details = (error_message(line[name]) for name in ("error", "error.data"))
-            parts = [told] * (told != "Internal error" or not details) + [details] * bool(details)
-            self.end(": ".join(parts) or "error")
+            if told == "Internal error" and details:
+                told = ""
+            self.end(": ".join(filter(None, (told, details))) or "error")
 
     def update(self, what: Any, update: Any) -> None:
         text = update["content.text"]
@@ -8418,11 +8419,11 @@ def which_tell(node: Any, options: str, *, tells: bool) -> Iterator[bool]:
         yield tells and sure and kinds[at + 1 : at + 2] != ["&"]
 
 
-# What a line may set before all else, so that it ends well only if its parts do.
 QUOTED_END = regex(r"[\w-]*[\"'\\]")  # the end of a document whose text nothing is done to
 BACKQUOTES = regex(r"(?s)(?<!\\)`((?:[^`\\]|\\.)*)`")
-UNSET = regex(r"\bset[ \t]+\+")  # what takes it back
+# What a line may set before all else, so that it ends well only if its parts do.
 SETTINGS = regex(r"(?:\s*set(?:[ \t]+(?:[-+]\w+|pipefail))+[ \t]*(?:;|&&|\n))+")
+UNSET = regex(r"\bset[ \t]+\+")  # what takes it back
 MAX_OPTIONS = 20  # words before the first that is no option, or the value of one
 NO_WORDS = frozenset(
     "variable_assignment file_redirect heredoc_redirect herestring_redirect".split()
@@ -10430,14 +10431,17 @@ SECRET_ENTRY = regex(rb"(?<![\w.-])[\w.-]+[\"\\]{0,8}:[ \t]*[\"'\\]*([^\s\"'\\|>
 
 def kubernetes_secrets(text: bytes) -> Iterator[Span]:
     """The values of Kubernetes' secrets, whatever their names."""
+    kind = expression(KIND_SECRET)
+    if not kind.search(text):  # nearly always
+        return
     ends = [match.start() for match in DOCUMENT_BEGIN.finditer(text)]
-    for start, stop in itertools.pairwise((0, *ends, len(text))):
-        if expression(KIND_SECRET).search(text, start, stop):
-            for block in SECRET_DATA.finditer(text, start, stop):
-                for entry in SECRET_ENTRY.finditer(text, *block.span(2 if block[2] else 4)):
-                    value = entry[1].decode("utf-8", "replace")
-                    if not is_plain("token", value, ANY):
-                        yield *entry.span(1), "assignment"
+    documents = itertools.pairwise((0, *ends, len(text)))
+    secrets = (document for document in documents if kind.search(text, *document))
+    for block in itertools.chain(*(SECRET_DATA.finditer(text, *secret) for secret in secrets)):
+        for entry in SECRET_ENTRY.finditer(text, *block.span(2 if block[2] else 4)):
+            value = entry[1].decode("utf-8", "replace")
+            if not is_plain("token", value, ANY):
+                yield *entry.span(1), "assignment"
 
 
 # Columns with the name of a secret at their head.
@@ -10524,8 +10528,9 @@ class FirstLook:
 
     @functools.cached_property
     def pattern(self) -> Any:
-        edged = {rule.hint() for rule in RULES if rule.edge() and not rule.parts()[0]}
-        within = edged.intersection(self.hints)
+        numbered = zip(self.numbers, self.hints, strict=True)
+        rules = ((RULES[number], hint) for number, hint in numbered if number < len(RULES))
+        within = {hint for rule, hint in rules if rule.edge() and not rule.parts()[0]}
         sources = any_of({*self.hints, *self.others} - within), WORD_BEGIN + any_of(within)
         # Where a match begins is not asked for: that would be looked for backwards, which takes
         # some twenty times as long, since a token's end tells so little about its kind.
@@ -13068,7 +13073,7 @@ def safe_line(line: str) -> str:
     safe = "".join((*parts, line[position:]))
     if not divided:
         return safe
-    safe = RUNS_ON.sub(lambda address: address[1] + " `" * bool(address[2]), safe)
+    safe = RUNS_ON.sub(lambda address: address[0].replace("`", " `"), safe)
     return safe.replace("<", "&lt;").replace("![", r"!\[")
 
 
@@ -13123,7 +13128,7 @@ TOKEN = regex(
     re.IGNORECASE,
 )
 # An address that would take the beginning of a code span: without brackets it ends at a blank.
-RUNS_ON = regex(r"((?:https?://|ftp://|www\.)[^\s`]*)(`?)", re.IGNORECASE)
+RUNS_ON = regex(r"(?:https?://|ftp://|www\.)[^\s`]*`?", re.IGNORECASE)
 NAME_IN_LINK = regex(f"`[^`]+`|({MENTION})", re.IGNORECASE)
 ADDRESS = regex(r"(?i)https?://[^\s()<>\"'`\\|]*")
 GITHUB = regex(rf"//(?:www\.)?github\.com/(?={ISSUE})", re.IGNORECASE)
@@ -15606,8 +15611,8 @@ class Folder(NamedTuple):
             if self.folders:
                 reporter.message(f"{name}: {inner}")
         elif self.others or self.folders:
-            told = "; ".join([left] * bool(self.others) + [inner] * bool(self.folders))
-            reporter.failure(f"{name}: no session in this directory, {told}")
+            told = [what for what, count in ((left, self.others), (inner, self.folders)) if count]
+            reporter.failure(f"{name}: no session in this directory, {'; '.join(told)}")
         else:
             reporter.failure(f"{name}: this directory is empty")
 
