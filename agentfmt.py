@@ -8584,9 +8584,10 @@ STARTERS = {
     "pnpm": "-C -F --dir --filter", **dict.fromkeys("xvfb-run cross-env yarn bunx uvx".split(), ""),
     **dict.fromkeys(
         "nohup setsid builtin coproc unbuffer caffeinate chronic dbus-run-session dotenv firejail "
-        "proxychains proxychains4 systemd-run tini torsocks unshare".split(),
-        "-p --property --unit",
+        "proxychains proxychains4 unshare".split(),
+        "",
     ),
+    "systemd-run": "-p --property --unit", "tini": "-p", "torsocks": "-p",
     **dict.fromkeys(("gosu", "su-exec", "chrt"), "N"), "sshpass": "-p -f -e",
     **dict.fromkeys(("python -m", "py -m", "coverage run", "uv tool run", "bun run", "bun x"), ""),
     **{f"{program} run": "" for program in "poetry pipenv pdm hatch rye pipx pixi".split()},

@@ -710,7 +710,7 @@ podman compose exec a / docker-compose run a / xvfb-run -a / cross-env A=b / yar
 builtin / unbuffer / caffeinate -i / python3 -m / py -m / coverage run / uv tool run / bun run / bun x
 pipenv run / pdm run / hatch run / rye run / pipx run / pixi run / npm exec -- / yarn dlx / bundle exec
 mise x -- / rbenv exec / pyenv exec / opam exec -- / stack exec -- / tox exec -- / composer exec
-env - A=b / chronic / systemd-run -p A=b / gosu me / unshare -r / yarn run
+env - A=b / chronic / systemd-run -p A=b / gosu me / unshare -r / unshare -p / yarn run
 """
 
 
