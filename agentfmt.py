@@ -9814,7 +9814,7 @@ UNQUOTED = regex(
 )
 TO_BLANK = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])(?:[^\s\"'`\\]|\\[!#$&*])+")
 ELEMENT = regex(rb"(?![\"'`][.,)+])[^<>\n]+(?=\\?</)")
-QUOTE_ENDS = {quote: re.compile(rb"[%b\n]" % quote) for quote in (b'"', b"'", b"`")}
+QUOTE_ENDS = {quote: re.compile(rb"[%b\r\n]" % quote) for quote in (b'"', b"'", b"`")}
 OPENING = regex(rb"(\\*)([\"'`])\Z")
 KEY_END = regex(rb"\\*[\"'`][ \t]*(?:=>|[=!]==?[ ])")  # behind what is a key, or compared
 
@@ -9846,7 +9846,7 @@ def quote_end(text: bytes, start: int, opening: bytes, limit: int) -> int:
     """The end of a quoted value: a quote escaped as often as the opening one, or its line's end."""
     escapes, position = len(opening) - 1, start
     for match in QUOTE_ENDS[opening[-1:]].finditer(text, start, limit):
-        if match[0] == b"\n":
+        if match[0] in b"\r\n":
             return match.start()
         before = text[position : match.start()]
         position = match.end()

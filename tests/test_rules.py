@@ -751,6 +751,14 @@ def test_private_keys(kind: str, block: str, newline: str) -> None:
     assert hide(key[: len(key) - 40] + "\nx") == "[REDACTED:private-key]"
 
 
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("text", ["token: '{}{}x", 'password = "{}{}x', "token: '{}{}"])
+def test_the_end_of_a_line_is_no_part_of_a_secret(text: str, newline: str) -> None:
+    """Nor behind a quote that stays open."""
+    found = hide(text.format("kJ8sn3Hs92jNs8", newline))
+    assert found == text.format("[REDACTED:assignment]", newline)
+
+
 @pytest.mark.parametrize("text", [
     "if '{begin}' in text:",
     'Missing "{begin}" header',
