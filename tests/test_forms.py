@@ -200,6 +200,11 @@ def test_words_are_exported_once_each_part_between_calls() -> None:
     assert message["finish_reason"] == "stop"  # without it, a message is none of the conventions'
 
 
+def test_times_that_nothing_states_are_the_clocks() -> None:
+    (run,) = spans_of(convert([init(), assistant("x"), result()], "-t", "otlp").stdout)
+    assert told(run)["agentfmt.time"] == "clock"
+
+
 def test_times_that_a_part_of_a_line_states_are_those_of_its_call() -> None:
     """OpenCode writes a call down when it is over."""
     state = {"status": "completed", "input": {"filePath": "a"}, "output": "b",

@@ -111,6 +111,15 @@ def test_a_command(name: str, shell: dict[str, str]) -> None:
         assert time.monotonic() - begun < 30  # of what sleeps for twice as long
 
 
+def test_what_a_command_leaves_may_tidy_up(shell: dict[str, str], tmp_path: Path) -> None:
+    """It is killed only if it is there a second after SIGTERM."""
+    tidy = f"trap 'sleep 0.2; echo tidy >{tmp_path}/done; exit' TERM"
+    script = f"({tidy}; : >{tmp_path}/ready; while :; do sleep 0.02; done) & "
+    script += f"while ! test -e {tmp_path}/ready; do sleep 0.02; done; $S"
+    ended = run("-q", "--run", "sh", "-c", script, env=shell)
+    assert (ended.status, (tmp_path / "done").read_text()) == (0, "tidy\n")
+
+
 @pytest.mark.parametrize(("arguments", "status", "said"), [
     (("--run", "no-such-command"), 127, "--run no-such-command: no such command"),
     (("--run", "/"), 126, "--run /: Permission denied"),

@@ -751,6 +751,15 @@ def test_private_keys(kind: str, block: str, newline: str) -> None:
     assert hide(key[: len(key) - 40] + "\nx") == "[REDACTED:private-key]"
 
 
+@pytest.mark.parametrize(("gone", "left"), [
+    ((3, 6), [(5, 10, "x")]), ((9, 11), [(5, 10, "x")]), ((6, 8), [(5, 6, "x"), (8, 10, "")]),
+])  # fmt: skip
+def test_a_code_at_the_edge_of_a_secret_is_part_of_it(
+    gone: tuple[int, int], left: list[tuple[int, int, str]]
+) -> None:
+    assert [*agentfmt.around((5, 10, "x"), [gone], inside=True)] == left
+
+
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 @pytest.mark.parametrize("text", ["token: '{}{}x", 'password = "{}{}x', "token: '{}{}"])
 def test_the_end_of_a_line_is_no_part_of_a_secret(text: str, newline: str) -> None:

@@ -157,6 +157,8 @@ def test_why_a_run_failed(why: str, word: str) -> None:
         (row,) = rows(fails(why), "runs")
         assert (row["agent"], row["verdict"]) == (agent, "failed")
         assert (row["failure"], row["reason"].rstrip()) == (word, why.rstrip()), agent
+        end = convert(fails(why), "-t", "cursor").objects[-1]
+        assert agent == "cursor" or end["failure"] == word, agent
 
 
 @pytest.mark.parametrize("verdict", [True, False])
