@@ -13458,8 +13458,8 @@ class Document(Writer):
             self.close(part)
         elif event.type == "user":
             asked = self.view.messages == "chat" and is_prompt(event)
-            if asked and (prompt := words_of(event).strip()):
-                images = images_in(event.raw)
+            prompt, images = (words_of(event).strip(), images_in(event.raw)) if asked else ("", ())
+            if prompt or images:
                 self.ask(part, shorten_text(prompt, MAX_WORDS), said_ms(event), images)
         elif self.acts and self.detail and (ended := notice_action(event)):
             self.put(part, self.step(part, Item(ended), event.call_id))
@@ -13469,8 +13469,8 @@ class Document(Writer):
         first, at, chapter = part.name_it(prompt), part.new_minute(at), part.chapter
         opens = not (chapter.parts or chapter.steps or chapter.missing)
         prompt = shorten_text(prompt, self.room // 4) if opens else prompt
-        named = (f"\n\n[{image_name(image)}]" for image in images)
-        forms = [self.asked("".join((prompt, *named)), at)]
+        named = (f"[{image_name(image)}]" for image in images)
+        forms = [self.asked("\n\n".join(filter(None, (prompt, *named))), at)]
         if images and self.pictured:
             forms.insert(0, self.pictured(self.asked(prompt, at), images))
         if opens:

@@ -309,6 +309,8 @@ CLINE: dict[str, Stream] = {
     "cline-failed": fails([*CLINE_FIRST, CLINE_STEP,
         cline_event("error", error={"name": "Error", "message": "API key is missing."}, recoverable=False),
         cline_end("error")], "failed: API key is missing."),
+    "cline-error-line": fails([*CLINE_FIRST, CLINE_STEP, cline("error", message="API key is missing.")],
+        "failed: API key is missing."),
     "cline-recovers": ok([*CLINE_FIRST, cline_event("error", error={"message": "slow"}, recoverable=True),
         *CLINE_SAID, cline_end()]),
     "cline-aborted": fails([*CLINE_FIRST, CLINE_STEP, cline("run_abort_requested", reason="sigint"),

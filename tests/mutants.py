@@ -22,6 +22,7 @@ from typing import Any
 ROOT, MOST = Path(__file__).resolve().parent.parent, 60.0
 PYTEST = ["sh", "-c", 'ulimit -t 300; exec "$@"', "-", sys.executable, "-m", "pytest"]
 PYTEST += "-xqn0 --assert=plain --tb=native -p no:cacheprovider".split()
+PASSED_BY = (".git", ".*cache", ".venv", ".hypothesis")  # the last: examples that failed elsewhere
 COSTS = collections.defaultdict[str, float](float)  # what a file of tests took last
 Mutant = tuple[str, int, str, bytes]  # its kind, its line, the change, the source
 TURNED = dict(zip("Eq NotEq Lt GtE Gt LtE In NotIn Is IsNot".split(),
@@ -105,7 +106,7 @@ def main(count: int, seed: int) -> None:
 
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place, "agentfmt")
-        shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns(".git", ".*cache", ".venv"))
+        shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns(*PASSED_BY))
         Path(place, "shared").symlink_to(ROOT.parent / "shared")
         for number, (room, mutant) in enumerate(itertools.islice(pairs, count)):
             kind, line, change, changed = mutant

@@ -75,6 +75,13 @@ def test_lines_before_another_session_add_no_run(to: str) -> None:
     assert (ended.status, ended.stderr) == (0, "")
 
 
+def test_an_error_that_the_command_prints_is_an_event() -> None:
+    data = b"".join(lines_of(more_streams.STREAMS["cline-error-line"][0]))
+    assert convert(data, "-t", "cursor").objects[-1] == {
+        "type": "error", "message": "API key is missing.", "failure": "auth", "session_id": "c-1",
+    }  # fmt: skip
+
+
 def test_a_prompt_that_an_editor_repeats() -> None:
     lines = b"".join(lines_of(more_streams.STREAMS["acp"][0]))
     assert convert(lines, "-q", "-m", "chat").lines == ["> Do it.", "All done."]

@@ -144,6 +144,13 @@ def test_a_page() -> None:
     assert found.ids == ["all", "words", "acts", "bad", "1", "1.1", "1.2", "1.3", "1.4"]
 
 
+def test_a_prompt_without_words_is_not_shown() -> None:
+    image = {"type": "image", "mimeType": "image/png", "data": PIXEL}
+    text = page(run_of(event("user", message={"role": "user", "content": [image]}), completed()))
+    assert "prompt" not in read(text).text
+    assert text.count("<img") == 1
+
+
 def test_nothing_runs_and_nothing_is_fetched() -> None:
     text = page(run_of(user()))
     sheet = text.partition("<style>")[2].partition("</style>")[0]

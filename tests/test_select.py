@@ -137,6 +137,15 @@ def test_only_and_drop(choice: str, names: str | None) -> None:
     assert kept("--thinking", "--drop", choice) == left
 
 
+def test_words_are_dropped_where_all_of_a_selector_holds() -> None:
+    """Words that nobody reads are skipped early, but not for a selector of more than a type."""
+    runs = [b"".join((init(name), assistant(name, name), result(name))) for name in "ab"]
+    left = convert(b"".join(runs), "-t", "stream-json", "--drop", "assistant,session=b").stdout
+    assert left == runs[0] + init("b") + result("b")
+    none = convert(runs[1], "-t", "stream-json", "--drop", "assistant").stdout
+    assert none == init("b") + result("b")
+
+
 def test_options_repeated_mean_or() -> None:
     assert kept("--only", "user", "--only", "mcp") == "user mcp-0 mcp-1"
     assert kept("--only", "tool_call", "--drop", "subtype=started", "--drop", "status=ok") == (
