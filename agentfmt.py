@@ -12765,8 +12765,8 @@ def end_words(event: Event, notes: RunNotes, *, final: bool) -> list[str]:
     line.clear()
     if final:
         answer = segments.answer or rest
-        if stated and (answer.endswith(stated) or other or asked):
-            answer = stated  # Codex's last message, or what a schema asked for
+        if stated and (asked or not repeated.endswith("".join(answer.split()))):
+            answer = stated  # not words that the agent doesn't call its answer
         rest = answer if good and not event.unprinted else ""
     return rest.removesuffix("\n").split("\n") if rest else []
 

@@ -691,8 +691,7 @@ ANSWERS: dict[str, list[Line]] = {
 @pytest.mark.parametrize("name", ANSWERS)
 def test_the_answer(name: str) -> None:
     assert answer(ANSWERS[name]) == "Done."
-    if name not in ("codex-phase", "copilot-summary"):  # -m final knows words alone
-        assert convert(stream(ANSWERS[name]), "-q", "-m", "final").lines == ["Done."]
+    assert convert(stream(ANSWERS[name]), "-q", "-m", "final").lines == ["Done."]
 
 
 def test_gemini_repeats_nothing_after_a_call() -> None:
