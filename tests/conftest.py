@@ -3,10 +3,13 @@ failure says: also the command that shows the same by hand."""
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import shlex
+import shutil
 import signal
+import subprocess
 import tempfile
 from collections.abc import Generator, Mapping
 from typing import Any
@@ -19,8 +22,15 @@ for code in (signal.SIGHUP, signal.SIGINT):  # ignored by nohup or a job in the 
     if signal.getsignal(code) is signal.SIG_IGN:
         signal.signal(code, signal.SIG_DFL)
 
-# Examples that failed are kept beside the tests, where these may be written.
+# Examples that failed are kept beside the tests, and bytecode beside the module, where these may
+# be written. A process that compiles the module takes more memory than one that finds it compiled.
 kept: dict[str, Any] = {} if os.access(os.curdir, os.W_OK) else {"database": None}
+if kept and "PYTHONPYCACHEPREFIX" not in os.environ:
+    os.environ["PYTHONPYCACHEPREFIX"] = support.ENVIRON["PYTHONPYCACHEPREFIX"] = tempfile.mkdtemp()
+    subprocess.run(
+        [*support.COMMAND, "--version"], env=support.ENVIRON, stdout=subprocess.DEVNULL, check=True
+    )
+    atexit.register(shutil.rmtree, os.environ["PYTHONPYCACHEPREFIX"], ignore_errors=True)
 # In CI the examples are always the same: what fails there has to fail again.
 hypothesis.settings.register_profile(
     "quick", max_examples=30, deadline=None, derandomize="CI" in os.environ, **kept
