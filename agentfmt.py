@@ -13671,8 +13671,8 @@ class Markdown(Document):
         chapter, run, totals = part.chapter, part.run, part.notes.totals
         mark, why = GOOD if run.succeeded else BAD, literal(excerpt(run.reason or ""))
         name, where = literal(run.agent), code_span(escape(run.where))
-        if chapter.number > 1:
-            name += f", run {chapter.number}"
+        if run.number > 1:
+            name += f", run {run.number}"
         if self.view.headings:
             name += f" ({where})"
         words = name if run.agent else where, verdict_of(totals), why
@@ -13729,7 +13729,7 @@ class Markdown(Document):
         sums = literal(join_facts((*counts, (0, totals.cost)), ", "))
         file = code_span(escape(cut_target(run.file or run.where, FILE_COLUMNS)))
         whose = file if self.view.headings else literal(run.agent)
-        texts = f"{mark}\u00a0{part.chapter.number}", whose, about, time, sums
+        texts = f"{mark}\u00a0{run.number or '-'}", whose, about, time, sums
         return f"| {' | '.join(map(cell, texts))} |"
 
 

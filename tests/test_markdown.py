@@ -202,6 +202,20 @@ def test_runs_have_a_heading_and_all_together_a_line() -> None:
     ]
 
 
+def test_runs_are_counted_in_each_file() -> None:
+    """By the numbers that --only and -t runs know."""
+    files = {"a.ndjson": [run_of(), run_of()], "b.ndjson": [run_of()], "c.log": [b"no\n"]}
+    text = convert(files, "-t", "markdown").stdout.decode()
+    heads = re.findall("^### . (.*?)[:(]|^[|] .\u00a0(.*?) [|]", text, re.MULTILINE)
+    assert [row for _, row in heads if row] == ["1", "2", "1", "-"]
+    assert [head.strip() for head, _ in heads if head] == [
+        "cursor",
+        "cursor, run 2",
+        "cursor",
+        "`c.log`",
+    ]
+
+
 def test_a_failure_says_why() -> None:
     text = report(run_of(completed(), is_error=True, result="out of `tokens`"))
     assert text.splitlines()[0] == r"### ❌ cursor: failed: out of \`tokens\`"
