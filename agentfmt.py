@@ -2315,6 +2315,7 @@ class FileNotes:
         self.prose = ""  # the last line of prose since a run ended, usually why the next one fails
         self.due = ""  # what its last line begins, and the next one may go on with
         self.rejected = 0  # lines since the last end of a run
+        self.counts = collections.Counter[str]()  # the same, by what they are, until a run has them
         # The last of them that nobody has looked at, each with the reason for damage.
         self.waiting = collections.deque[tuple[str | None, bytes]](maxlen=KEPT_PROSE)
         self.runs = 0  # that began in it
@@ -2327,6 +2328,11 @@ class FileNotes:
         self.outside: dict[
             object, OutsideEvents
         ] = {}  # by the session, or the next run that counts
+
+    def take_counts(self) -> collections.Counter[str]:
+        """The rejected lines that are a run's, rather than of all together."""
+        counts, self.counts = self.counts, collections.Counter()
+        return counts
 
     def is_stream(self) -> bool:
         return self.has_run or not self.source.looks_like
@@ -2371,7 +2377,7 @@ class Reporter:
         self.out = out
         self.rejects = rejects
         self.redaction = redaction
-        self.counts = {"damaged line": 0, "prose line": 0}
+        self.counts = collections.Counter[str]()  # lines that aren't events, but for those of runs
         # Values of variables and files that are too weak to search for.
         self.unused = redaction.scanner.unused if redaction.scanner else 0
         self.damaged = self.failed = self.has_error = False
@@ -2424,7 +2430,8 @@ class Reporter:
         if reason is None and not file.has_run and is_binary(line):
             file.source.looks_like = "binary data"
         self.damaged = self.damaged or reason is not None
-        self.counts["prose line" if reason is None else "damaged line"] += 1
+        for counts in (self.counts, file.counts):
+            counts["prose line" if reason is None else "damaged line"] += 1
         file.rejected += 1
         shown = file.rejected <= REJECTS_SHOWN and file.is_stream()
         file.waiting.append((reason, line if shown else line[: 4 * CONCEALED]))
@@ -7048,6 +7055,7 @@ class Run:
         self.left_out: bool | None = None  # it is left out, and nothing of it counts
         self.calls: dict[str | None, Event] = {}  # started and not finished, by call_id
         self.cwd = ""  # as its init states
+        self.rejected = collections.Counter[str]()  # lines that aren't events, by what they are
         self.matches: Matches = {}  # of --fail-on
         self.unmet: list[Any] = []  # selectors of --fail-unless that no event has matched
         self.error: str | None = None  # the message of the last error event
@@ -7341,6 +7349,7 @@ class Runs:
             session.file.has_lines_of_run = True
         run.calls.clear()  # they refer to the run, and events are not collected
         self.reporter.report_unshown(self.file)
+        run.rejected += self.file.take_counts()
 
     def fail(self, session: Session, why: str, shown: str, failure: str) -> None:
         """``failure`` is a word for why."""
@@ -7789,8 +7798,9 @@ class Sessions:
         active = [*last][::-1]
         over = [entry for entry in active if entry.anonymous or entry.settled]
         for session in (*active, self.here.unnamed):
-            if session.run and session.run.events > 1:
-                file.has_lines_of_run = True
+            if session.run:
+                file.has_lines_of_run |= session.run.events > 1
+                session.run.rejected += file.take_counts()
         for session in (*over, self.here.unnamed):
             self.end_session(session, self.runs.end_unfinished)
         yield from self.runs.ends()
@@ -7956,7 +7966,7 @@ class Totals:
         self.runs_stating: dict[str, int] = {}  # how many runs state each of these
         self.markers: dict[str, int] = {}  # markers in its events, by rule
         self.redactions: dict[str, int] = {}  # the ones that were printed
-        self.rejected: dict[str, int] = {}  # lines that aren't events, since the last run's end
+        self.rejected: Mapping[str, int] = {}  # lines that aren't events, by what they are
         self.unused = 0  # secret values that are too weak to search for
         self.runless = 0  # FILEs without a run
         self.files: dict[str, FileChange] = {}  # by their path in the run's directory
@@ -8226,7 +8236,6 @@ class Notes:
         self.reporter = reporter
         self.total = Totals()
         self.costs: dict[str | None, float] = {}  # by session, of all its runs so far
-        self.reported: dict[str, int] = {}  # of the counts of the report
         self.outside: dict[str, int] = {}  # printed redactions outside any run
         self.run: Run | None = None  # of the event that is being written
         self.ended = False  # does that event end it?
@@ -8255,6 +8264,7 @@ class Notes:
                 continue
             if run is None and event.kind == IMPLIED:  # the end of the input
                 self.add_outside(self.total)
+                self.total.rejected = self.reporter.counts
             self.total.runless += event.kind == NO_RUN and event.type is None
             self.total.command_failed |= event.type == COMMAND_END
             yield event
@@ -8282,22 +8292,21 @@ class Notes:
         """Note how a run ended."""
         totals.stated = result_numbers(event, self.costs)
         totals.runs_stating = dict.fromkeys(totals.stated, 1)
+        if totals.stated.keys() & TOKENS.keys():
+            totals.runs_stating["tokens"] = 1
         ended = event.kind == END and event.subtype != IN_THE_MIDDLE
         verdict = "failed" if ended else "unfinished"
         add_count(totals.verdicts, "succeeded" if run.succeeded else verdict)
         self.add_outside(totals)
+        totals.rejected = run.rejected
+        self.reporter.counts -= run.rejected
         self.total.add(totals)
 
     def add_outside(self, totals: Totals) -> None:
         """Add what was counted outside any run since the last one ended."""
-        add_counts(totals.redactions, self.unreported(self.outside))
-        totals.rejected = self.unreported(self.reporter.counts)
+        add_counts(totals.redactions, self.outside)
+        self.outside = {}
         totals.unused = self.reporter.unused
-
-    def unreported(self, counts: Mapping[str, int]) -> dict[str, int]:
-        new = {name: number - self.reported.get(name, 0) for name, number in counts.items()}
-        self.reported |= counts
-        return {name: number for name, number in new.items() if number}
 
 
 TOKENS = {
@@ -12891,7 +12900,7 @@ def facts_stated(totals: Totals) -> Iterator[tuple[int, str]]:
     yield 5, at_least("turns", totals) + taken if turns else ""
     yield from ((1, fact) for fact in partly_stated(totals))
     yield 6, excerpt(totals.model)
-    yield from ((0, plural(number, noun)) for noun, number in totals.rejected.items())
+    yield from ((0, plural(number, noun)) for noun, number in sorted(totals.rejected.items()))
     redactions = {name: number for name, number in totals.redactions.items() if number > 0}
     yield 0, format_counts(redactions, "redaction")
     yield 0, f"{plural(totals.unused, 'secret value')} not used" if totals.unused else ""
@@ -12920,7 +12929,7 @@ def partly_stated(totals: Totals) -> Iterator[str]:
             yield f"{' and '.join(nouns)} stated by {count or 'none'} of {runs:,} runs"
 
 
-STATED = {"took": "time", "in": "tokens", "cost": "cost"}
+STATED = {"took": "time", "tokens": "tokens", "cost": "cost"}
 
 
 def time_spent(totals: Totals) -> str:

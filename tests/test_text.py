@@ -553,6 +553,20 @@ def test_actions_go_where_they_are_sent(to: str, detail: bool) -> None:
     assert (beside.out, beside.err) == (alone, [line])
 
 
+def test_lines_without_an_event_are_those_of_a_run_of_their_file() -> None:
+    """A run that a file leaves open has them, too; those of a file without a run are of all."""
+    bad = b'{"type":"assis\n'
+    good = spelled(init(), result())
+    files = {"a": [spelled(init("a")), bad], "b": [b"no\n"], "c": [good], "d": [good, b"bye\n"]}
+    ended = convert(files, "-q", "-s").stderr
+    assert ended.splitlines()[-2:] == [
+        "agentfmt: run a (a:1): unfinished, no actions, 1 damaged line: ended without a result "
+        "after 1 event",
+        "agentfmt: 3 runs: 2 succeeded, 1 unfinished, 1 FILE without a run, no actions, time and "
+        "tokens and cost stated by none of 3 runs, 2 prose lines",
+    ]
+
+
 def test_summary() -> None:
     data = b"warning: x\n{bad\n" + spelled(
         init(),
@@ -631,6 +645,12 @@ def test_a_total_says_how_many_runs_state_it() -> None:
     )
     silent = render(spelled(init(), result(), init("b"), result("b")), View(summary="stderr"))
     assert silent.err[-1].endswith("time and tokens and cost stated by none of 2 runs")
+    part = [init("c"), result("c", usage={"outputTokens": 5})]
+    rendered = render(spelled(*two, *part, init("d"), result("d")), View(summary="stderr"))
+    assert "at least 2,000 tokens in, at least 25 out" in rendered.err[-1]
+    assert rendered.err[-1].endswith(
+        "time and cost stated by 1 of 4 runs, tokens stated by 3 of 4 runs"
+    )
     rendered = render(spelled(*two, *again), View(summary="stderr"))
     assert "$0.25" in rendered.err[-2]
     assert rendered.err[-1] == (
