@@ -10148,11 +10148,14 @@ NO_SECRET = regex(
     r"|(?:\S+ ){4,}.*",
     re.DOTALL,
 )
-# Behind names that say little: an ID, a digest, a fingerprint.
+# Behind names that say little: an ID, a digest, a fingerprint. The first word that is one decides.
+DIGEST_WORD = (
+    r"(?:[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|(?:0x)?[0-9a-fA-F]{40}"
+    r"|[0-9A-F]{16}|[0-9a-fA-F]{56}|(?:[0-9a-fA-F]{32}){2,4})(?![A-Za-z0-9])"
+)
 DIGEST = regex(
-    r"(?:[A-Za-z0-9]+[-_./:])*(?:[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
-    r"|(?:0x)?[0-9a-fA-F]{40}|[0-9A-F]{16}|[0-9a-fA-F]{56}|(?:[0-9a-fA-F]{32}){2,4})"
-    r"(?:[-_./:][A-Za-z0-9]+)*|[0-9]+|(?:[0-9a-fA-F]{2,4}[: ]){7,}[0-9a-fA-F]{2,4}"
+    rf"(?:(?!{DIGEST_WORD})[A-Za-z0-9]+[-_./:])*{DIGEST_WORD}(?:[-_./:][A-Za-z0-9]+)*"
+    r"|[0-9]+|(?:[0-9a-fA-F]{2,4}[: ]){7,}[0-9a-fA-F]{2,4}"
 )
 # Unquoted, code: a call of a member, one that stays open; a call, an operator.
 CALL = regex(
