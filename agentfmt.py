@@ -8236,7 +8236,8 @@ class Notes:
         self.reporter = reporter
         self.total = Totals()
         self.costs: dict[str | None, float] = {}  # by session, of all its runs so far
-        self.outside: dict[str, int] = {}  # printed redactions outside any run
+        self.outside = collections.Counter[str]()  # printed redactions outside any run
+        self.reported = collections.Counter[str]()  # those of them that stand in a summary
         self.run: Run | None = None  # of the event that is being written
         self.ended = False  # does that event end it?
         self.sums = False  # does a writer read totals?
@@ -8304,8 +8305,8 @@ class Notes:
 
     def add_outside(self, totals: Totals) -> None:
         """Add what was counted outside any run since the last one ended."""
-        add_counts(totals.redactions, self.outside)
-        self.outside = {}
+        add_counts(totals.redactions, self.outside - self.reported)
+        self.reported = self.outside.copy()
         totals.unused = self.reporter.unused
 
 

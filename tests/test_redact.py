@@ -1222,6 +1222,16 @@ def test_the_redactions_are_those_in_printed_lines(flags: tuple[str, ...], count
         assert bool(told) == bool(expected)
 
 
+def test_a_marker_that_was_read_is_no_redaction() -> None:
+    """Nor one outside any run, when what was hidden there stands in a summary already."""
+    lines = (event("surprise", text=text, session=None) for text in (TOKEN, MARKER))
+    data = b"".join(line + init() + result() for line in lines)
+    first, second, total = redact(data, *SAME, "-r", "secrets", "-s").stderr.splitlines()
+    assert "1 redaction (github-token 1)" in first
+    assert "redaction" not in second
+    assert "1 redaction (github-token 1)" in total
+
+
 def test_redactions_are_booked_to_their_run() -> None:
     """In interleaved logs too, and whatever is held back."""
     data = init("one") + init("two") + assistant(f"{TOKEN} ", "one", timestamp_ms=1)
