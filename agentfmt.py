@@ -3761,8 +3761,7 @@ class Translator:
     are); those of ``saved_types`` belong to a saved session, which they may name. Where its
     ``init_names`` the session, other lines may lack it; ``names_all``: a member of its own names it
     in every line; ``named_late``: only the last line names it; ends of the types in ``named_ends``
-    always name it; ``takes_strays``: its errors may come before all else, and name nobody;
-    ``counts``: its runs always state tokens.
+    always name it; ``takes_strays``: its errors may come before all else, and name nobody.
     """
 
     name: ClassVar[str]
@@ -3770,7 +3769,7 @@ class Translator:
     own_types = saved_types = delta_types = named_ends = frozenset[str | None]()
     places = fragments = places_in()
     names_session: ClassVar[Mapping[str | None, str]] = {}
-    init_names = names_all = named_late = takes_strays = counts = False
+    init_names = names_all = named_late = takes_strays = False
     saved = False  # is it a session that the agent saved? No line ends its runs.
     clocks = False  # lines are written when things happen: calls that overlap state their times
     exit_code = ""  # an expression for the exit status of a command, where its output states it
@@ -4101,7 +4100,7 @@ class Translator:
         answer, (words, tokens) = result["result"], self.last_words(result)
         reason = self.silent_reason
         silent = not answer or (isinstance(answer, str) and answer.strip() in ("", reason))
-        sure = is_idle(result, counted=self.counts) if reason == IDLE else silent
+        sure = is_idle(result) if reason == IDLE else silent
         if reason and sure and not self.saved:
             return reason, failure_in(reason)
         error = ERROR_ANSWER.search(words) if tokens == 0 else None
@@ -4249,12 +4248,11 @@ def stopped_by(stops: Mapping[str, tuple[str, str]], member: str, stop: str) -> 
     return f"{why} ({member} {stop})", failure
 
 
-def is_idle(result: Any, *, counted: bool = False) -> bool:
-    """Does a result hold no words, and state that the model wrote none? If tokens are ``counted``
-    always, none are none."""
+def is_idle(result: Any) -> bool:
+    """Does a result hold no words, and state that the model wrote none?"""
     answer, turns, tokens = result["result"], result["num_turns"], tokens_out(result["usage"])
     silent = not (answer.strip() if isinstance(answer, str) else answer)
-    return silent and (tokens == 0 or (counted and tokens is None)) and turns != 0
+    return silent and tokens == 0 and turns != 0
 
 
 class Cursor(Translator):
@@ -4307,7 +4305,6 @@ class Claude(Translator):
     by_schema = False  # a schema is given for the answer
     last_call: str | None = None  # the tool that the agent itself used last
     stopped_agent = ""  # a sub-agent in the background; the agent said nothing since
-    states_tokens = False  # a message stated tokens
     words_of_host = ""  # in the agent's place, who wrote nothing since
     host_failed = False  # they are an error
 
@@ -4447,24 +4444,10 @@ class Claude(Translator):
                 self.silent_reason = ""  # it may be an act, of a kind that is new
 
     def is_hosts_message(self, line: Any) -> bool:
-        """Did the host write a message in the model's place? Then it is an error, or the model has
-        no name, or it took no tokens, though others did. Qwen Code's own errors are its words."""
+        """Did the host write a message in the model's place? It is an error, or the model has no
+        name. That it states no tokens proves nothing: behind a proxy, good messages state none."""
         message = line.message
-        if message is None:
-            return False
-        if states_error(line) or message.model == SYNTHETIC:
-            return True
-        usage = message.usage or getattr(line, "usageMetadata", None)
-        if usage is None:
-            return False
-        if type(stated := getattr(usage, "outputTokens", None)) is int and stated:
-            self.states_tokens = True  # nearly always
-            return False
-        counts = self.usage_in(usage)
-        self.states_tokens = self.states_tokens or any(counts.values())
-        if not self.states_tokens or counts.get("outputTokens") != 0 or any(counts.values()):
-            return False
-        return ERROR_ANSWER.search(message_text(message.content)) is None
+        return message is not None and (states_error(line) or message.model == SYNTHETIC)
 
     def hear_host(self, line: Any) -> None:
         """What the host writes is no word of the agent's, no answer and no act. It may fail."""
@@ -5041,7 +5024,7 @@ class Codex(Translator):
     """
 
     name = "codex"
-    takes_strays = counts = True
+    takes_strays = True
     own_types = word_set("item.started item.updated item.completed turn.started")
     places = places_in("item.completed item.text")
     fragments = places_in(

@@ -19,6 +19,7 @@ from support import (
     ODD,
     SAME,
     Ended,
+    Labels,
     as_line,
     content,
     convert,
@@ -822,7 +823,6 @@ def asked(text: str) -> Any:
 HOSTS_WORDS = {
     "model": (said_by("<synthetic>", 0), "unfinished"),
     "escaped": (said_by("<synthetic>", 0), "unfinished"),  # as other encoders write < and >
-    "tokens": (said_by("claude-sonnet-5", 0), "unfinished"),
     "error": (said_by("<synthetic>", 0, "API Error: 529", isApiErrorMessage=True), "failed"),
     "error-stream": (said_by("claude-x", 3, "API Error: 529", is_api_error_message=True), "failed"),
     "command": (said_by("<synthetic>", 0, "Unknown skill: x"), "failed"),
@@ -849,13 +849,22 @@ def test_what_a_host_wrote_is_no_last_word_and_no_answer(name: str) -> None:
     assert convert(data + line + again, "-m", "final").stdout == b"Done.\n\nWell.\n"
 
 
-def test_what_the_host_of_qwen_wrote_is_no_last_word() -> None:
-    def says(text: str, tokens: int) -> bytes:
-        said = {"role": "model", "parts": [{"text": text}]}
-        usage = {"promptTokenCount": tokens, "candidatesTokenCount": tokens}
-        return as_line(asked("") | {"type": "assistant", "message": said, "usageMetadata": usage})
-
-    typed = {"role": "user", "parts": [{"text": "Go"}]}
-    ask = as_line(json.loads(ASK) | {"message": typed, "systemPayload": {}})
-    data = ask + says("Done.", 5) + ask + says("Stopped.", 0)
-    assert [row["verdict"] for row in runs(data)] == ["succeeded", "unfinished"]
+@pytest.mark.parametrize("saved", [True, False])
+def test_a_message_that_states_no_tokens_is_the_agents(saved: bool) -> None:
+    """Behind a proxy some messages state none: their calls are calls, their words the answer."""
+    first = [asked("one"), said_by("glm-5.1", 7, "I look."), said_by("glm-5.1", 0, "")]
+    run = {"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "git push origin"}}
+    first[-1]["message"]["content"] = [run]
+    back = asked("") | {"message": {"role": "user", "content": [
+        {"type": "tool_result", "tool_use_id": "t", "content": "ok"}]}}  # fmt: skip
+    lines = [*first, back, said_by("glm-5.1", 0, "Pushed.")]
+    if not saved:
+        end = {"type": "result", "subtype": "success", "is_error": False, "result": "Pushed."}
+        lines = [{k: v for k, v in line.items() if k != "sessionId"} for line in lines]
+        lines.append(end | {"session_id": "s", "uuid": "r"})
+    data = b"".join(map(as_line, lines))
+    ended = convert(data)
+    assert (ended.status, ended.lines[-2:]) == (
+        0, [f"{Labels()['shell']} git push origin", "Pushed."]
+    )  # fmt: skip
+    assert convert(data, "--fail-on", "command=git push*").status == 1

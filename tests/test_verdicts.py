@@ -332,7 +332,7 @@ SHAPES: dict[str, tuple[list[Line], str, str | None]] = {
     "claude-new-block": ([INIT, says({"type": "new", "x": 1}, out=0), ends("", out=0)], "", None),
     "gemini-unstated": (gemini(out=None), "", None),
     "codex-nothing": (codex(out=0), "said nothing", "error"),
-    "codex-unstated": (codex(out=None), "said nothing", "error"),
+    "codex-unstated": (codex(out=None), "", None),
     "codex-new-item": (codex(("new_item", None, None), out=0), "", None),
     "droid-nothing": (droid(out=0), "said nothing", "error"),
     "opencode-nothing": (step(THOUGHT, out=0), "said nothing", "error"),
