@@ -8822,37 +8822,45 @@ class Selector(NamedTuple):
 
 
 def parse_selector(text: str) -> Selector:
-    """Parse a selector. Raises ValueError if it is invalid or can match nothing."""
+    """Parse a selector. Raises ValueError if it is invalid, or no event could ever match a term."""
     try:
         terms = [parse_term(term.replace(r"\,", ",")) for term in re.split(r"(?<!\\),", text)]
-        check_together(terms)
     except ValueError as error:
         raise ValueError(f"{text!r}: {error}") from None
     return Selector(text, tuple(term._replace(pattern=compile_term(term)) for term in terms))
 
 
 def compile_term(term: Term) -> re.Pattern[str]:
-    """What is in a directory is the directory, too."""
+    """A command may have words behind it, and what is in a directory is the directory, too."""
     import fnmatch
 
-    globs = (
-        [term.glob, term.glob[:-2]]
-        if term.key == "path" and term.glob[-2:] == "/*"
-        else [term.glob]
-    )
+    globs = [term.glob.removeprefix("=")]
+    if term.key == "path":
+        globs = [globs[0].removesuffix("/*")]
+        globs += [f"{globs[0]}/*", globs[0].replace("**/", "")]
+    elif term.key == "command" and term.glob[:1] != "=" and term.glob[-1:] != "*":
+        globs.append(f"{term.glob} *")
     any_case = re.IGNORECASE if term.key in ("tool", "word") else 0
     return re.compile("|".join(map(fnmatch.translate, globs)), any_case)
 
 
 # Common mistakes in a term, which could match nothing, and hints.
 ANY_KEY = "|".join(KEYS)
+A_SHELL = "(?:tool=)?(?i:bash|shell|sh|cmd|exec|terminal)"
 SELECTOR_MISTAKES = (
+    (rf"((?:{ANY_KEY})!?==?)([\"'])(.*)\2", r"no quotes inside a selector: did you mean \1\3?"),
+    (r"([\"'])(.*)\1", r"no quotes inside a selector: did you mean command=\2?"),
     (rf"\s.*|.*\s|(?!(?:target|command)!?=).*\s(?:{ANY_KEY})!?=.*", "no blanks around a term"),
     (rf"!\s*({ANY_KEY})=(.*)|(?!target|command)({ANY_KEY})=!(.*)", r"did you mean \1\3!=\2\4?"),
-    (r"!\s*(.*)", r"did you mean tool!=\1?"),
-    (rf"({ANY_KEY}):(.+)", r"did you mean \1=\2?"),
+    (r"!\s*(\w*)", r"did you mean tool!=\1?"),
+    (rf"{A_SHELL}\((.*?)(:?\*)?\)", r"did you mean command=\1*?"),  # rules of Claude Code
+    (r"(?:tool=)?(\w+)\((.*)\)", r"did you mean \1,path=\2?"),
+    (rf"({ANY_KEY})\s*(?:[:~]=?|(?<=\s)=)\s*(.+)", r"did you mean \1=\2?"),
+    (rf"{A_SHELL}\s*[:=]\s*(.+)", r"did you mean command=\1?"),
+    (r"command!?=(?!=).*(?:[|;<>](?!\])|&&).*", "a command stands alone, without | && ; < >: "
+     'repeat the option for "or"; for a sign within quotes write [|]'),
     (r"(?!(?:path|target|command|parent|session)!?=).*\|.*", 'repeat the option for "or"'),
-    (rf"(?!(?:{ANY_KEY})!?=)(.*?)=.*", rf"no key '\1'; the keys are {', '.join(KEYS)}"),
+    (rf"(?!(?:{ANY_KEY})!?=)(\w*)=.*", rf"no key '\1'; the keys are {', '.join(KEYS)}"),
     (r"(?:\w+!?==?)?", "an empty pattern matches nothing"),
     (r"(?!\w+!?==)(?:[^[]|\[!?\]?[^]]*\])*\[!?\]?[^]]*", "a [ without ]: write [[] for it"),
     (r"(\w+)!=\*+", r"nothing can match: for events without \1, write --drop '\1=*'"),
@@ -8862,7 +8870,22 @@ SELECTOR_MISTAKES = (
     (r"(?i)(?:tool=)?sub-?agents?", "did you mean task, the call that runs one, or parent=*, all "
      "that sub-agents did?"),
     (r"(?i)secrets?", "secrets are no events: -r secrets hides them, -s counts them"),
+    (rf"(?:(?:tool|type)!?=(?!=)|(?!(?:{ANY_KEY})!?=))(.*[\s^$:].*)", "did you mean command={}?"),
+    (r"([^=]*/[^=]*)", r"did you mean path=\1?"),
 )  # fmt: skip
+# What regular expressions and other tools' patterns have, and what a glob has for it.
+EXPRESSIONS = (
+    (r"\A/(.*)/[a-z]?\Z", r"^\1"), (r"\A\^?(.*)\$\Z", r"=\1"), (r"\A\^(.*?)[.:]?\*?\Z", r"\1*"),
+    (r"\\b", ""), (r"\\s[+*]?", " "), (r"(?:\A|(?<=\w))[.:]\*", "*"),
+)  # fmt: skip
+
+
+def as_glob(pattern: str) -> str:
+    """The glob that somebody means who writes a regular expression for a command, or a prefix as in
+    `git push:*`; a glob stays as it is."""
+    for expression, glob in EXPRESSIONS:
+        pattern = re.sub(expression, glob, pattern, flags=re.DOTALL)
+    return pattern
 
 
 def parse_term(term: str) -> Term:
@@ -8871,7 +8894,8 @@ def parse_term(term: str) -> Term:
 
     for mistake, hint in SELECTOR_MISTAKES:
         if match := re.fullmatch(mistake, term, re.DOTALL):
-            raise ValueError(match.expand(hint))
+            plain = as_glob(match[1] or "") if match.re.groups else ""
+            raise ValueError(match.expand(hint).format(plain))
     parts = re.fullmatch(rf"({ANY_KEY})(!?)=(.*)", term, re.DOTALL)
     key, negation, glob = parts.groups() if parts else ("word", "", term)
     if key in ("word", "tool", "type"):
@@ -8880,6 +8904,14 @@ def parse_term(term: str) -> Term:
         raise ValueError(f"no such status; they are {', '.join(STATUSES)}")
     if key == "path":  # a directory is what is in it
         glob = os.path.normpath(f"{glob}*" if glob.endswith("/") else glob)
+    if key == "command" and glob.startswith("="):
+        glob = WILDCARD.sub(r"[\g<0>]", glob)
+    elif key == "command":
+        if (plain := as_glob(glob)) != glob:
+            raise ValueError(
+                f"a glob is no regular expression: did you mean {key}{negation}={plain}?"
+            )
+        glob = re.sub(r"\A[^\s*?[]*/", "", " ".join(glob.split()))  # as the directory of a program
     return Term(key, glob, bool(negation))
 
 
@@ -8914,7 +8946,7 @@ def parse_name(key: str, glob: str) -> tuple[str, str]:
     types = EVENT_TYPES if key != "tool" else {}
     tools = TOOL_NAMES | {ANY_CHANGE: ANY_CHANGE} if key != "type" else {}
     tool = tools.get(glob.replace("_", "").lower())
-    if WILDCARD.search(glob):
+    if WILDCARD.search(glob) and (key != "word" or is_name(glob, (*types, *tools))):
         return key, glob
     if glob in types:
         return "type", glob
@@ -8926,70 +8958,19 @@ def parse_name(key: str, glob: str) -> tuple[str, str]:
     alike = difflib.get_close_matches(glob.lower(), sorted((*types, *tools)), 1)
     near = [name for name in ((ours, "tool_call") if ours else alike) if name in {*types, *tools}]
     what, spelled = ("tool or type", "tool") if key == "word" else (key, key)
-    if near:
+    if near and not WILDCARD.search(glob):
         raise ValueError(f'no {what} "{glob}": did you mean {TOOL_NAMES.get(near[0], near[0])}?')
-    raise ValueError(f'unknown {what} "{glob}"; to match it anyway, write {spelled}=={glob}')
+    hint = f"for a command, write command={glob}; for a tool, " if key == "word" else ""
+    anyway = f"{spelled}={'' if WILDCARD.search(glob) else '='}{glob}"
+    raise ValueError(f'unknown {what} "{glob}"; {hint or "to match it anyway, write "}{anyway}')
 
 
-def check_together(terms: Sequence[Term]) -> None:
-    """Raises ValueError if no event can match all terms."""
-    keys = {term.key for term in terms}
-    asked = {term[:2] for term in terms if not term.negated}
-    given = {
-        key: [term.glob for term in terms if term.key == key and not term.negated]
-        for key in SELECTOR_KEYS
-    }
-    if not keys.isdisjoint(("tool", "status", "path", "target", "command")):
-        given["type"].append("tool_call")
-        given["tool"] += given["word"]
-    else:
-        given["type"] += given["word"]
-    if "status" in keys:
-        given["subtype"].append("completed")
-    if "command" in keys:
-        given["tool"].append("shell")
-    if both := [term.glob for term in terms if term.negated and term[:2] in asked]:
-        raise ValueError(f"no event is both {both[0]} and not {both[0]}")
-    for key, agree in AGREEMENTS.items():
-        for glob, other in itertools.combinations(given[key], 2):
-            if not agree(glob, other):
-                named = " and ".join(sorted((glob, other)))
-                raise ValueError(f'no event is both {named}: repeat the option for "or"')
-
-
-def agree_on_text(glob: str, other: str) -> bool:
-    """Can a text match both? Of two patterns with wildcards it is not known."""
+def is_name(glob: str, names: Iterable[str]) -> bool:
+    """Does any name match, of types and tools, or may a tool of an MCP server?"""
     import fnmatch
 
-    wild = WILDCARD.search(glob) and WILDCARD.search(other)
-    return bool(wild) or fnmatch.fnmatchcase(glob, other) or fnmatch.fnmatchcase(other, glob)
-
-
-def agree_on_tool(glob: str, other: str) -> bool:
-    """Our own names differ from each other; an MCP tool's agrees with mcp, an agent's with any."""
-    ours = {"mcp" if name.startswith("mcp__") else name for name in (glob, other)}
-    if ANY_CHANGE in ours:
-        return bool(ours & CHANGING_TOOLS) or not ours & TOOLS.keys()
-    return len(ours) == 1 or not ours <= TOOLS.keys()
-
-
-def agree_on_status(glob: str, other: str) -> bool:
-    import fnmatch
-
-    texts = ((status,) if status == "ok" else (status, "failed") for status in STATUSES)
-    return any(fnmatch.filter(text, glob) and fnmatch.filter(text, other) for text in texts)
-
-
-def agree_on_session(glob: str, other: str) -> bool:
-    short, long = sorted((glob, other), key=len)
-    return WILDCARD.search(glob + other) is not None or short in (long, long[:SESSION_PREFIX])
-
-
-AGREEMENTS: dict[str, Callable[[str, str], bool]] = {
-    "type": agree_on_text, "subtype": agree_on_text, "tool": agree_on_tool,
-    "status": agree_on_status, "parent": agree_on_text, "session": agree_on_session,
-    "run": lambda one, other: one == other or "-" in (one[0], other[0]),
-}  # fmt: skip
+    spelled = {glob.lower(), glob.lower().replace("_", "")}
+    return glob.startswith("mcp_") or any(fnmatch.filter(names, one) for one in spelled)
 
 
 class Selection:
