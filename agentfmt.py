@@ -1307,12 +1307,11 @@ SUCCESS = frozenset(Success.__struct_fields__)
 class Event(Struct, gc=False):
     """One event in Cursor's vocabulary, with the members that the state machine needs.
 
-    ``raw`` is its line, with any blanks around it, without a log collector's prefix; ``translated``
-    returns the members of that line if it isn't made unless somebody reads it, and of a call what
-    its line would say; ``kind`` says what it means for runs; ``run`` is the run it belongs to;
+    ``raw`` is its line, with any blanks around it, without a log collector's prefix, or the line
+    that a translator made; ``kind`` says what it means for runs; ``run`` is the run it belongs to;
     ``started`` is the event that started a completed call; ``unprinted`` events only count;
     ``original`` is the line of another agent, where that is printed in its place; ``where`` is its
-    FILE:LINE; ``done`` is the call that it ends, while writers read it.
+    FILE:LINE; ``finished_call`` is the call that it ends, while writers read it.
     """
 
     type: str | None = None
@@ -1322,7 +1321,6 @@ class Event(Struct, gc=False):
     tool_call: Call | None = None
     parent_tool_use_id: str | None = None  # the call that started the sub-agent
     raw: Internal = msgspec.field(name="\x7fraw", default=b"")
-    translated: Internal = msgspec.field(name="\x7ftranslated", default=None)
     original: Internal = msgspec.field(name="\x7foriginal", default=None)
     kind: Internal = msgspec.field(name="\x7fkind", default="act")
     started: Internal = msgspec.field(name="\x7fstarted", default=None)
@@ -1384,20 +1382,13 @@ class SpokenEvent(Event, gc=False):
     edits: Internal = msgspec.field(name="\x7fedits", default=None)
 
 
-def line_of(event: Event) -> bytes:
-    """The line of an event; one that a translator made is encoded where somebody reads it."""
-    return encode_json(event.translated()) if event.translated else event.raw
-
-
 def ends_run(event: Event) -> bool:
     return event.kind in (END, IMPLIED)
 
 
 def details(event: Event) -> dict[str, Any]:
     """All members of an event, decoded from its line; {} if that fails."""
-    if event.translated and event.type != "tool_call":
-        return {name: decode_raw(value) for name, value in event.translated().items()}
-    return as_object(decode_raw(line_of(event)))
+    return as_object(decode_raw(event.raw))
 
 
 def line_time(line: bytes) -> int | None:
@@ -1521,8 +1512,7 @@ def failure_in(reason: str) -> str | None:
 # ---------------------------------------------------------------- calls
 #
 # Cursor's tools, their printed labels; what a call is about and how it ended.
-# A tool_call event in, an action out, by a table of tools. What a translation made is not decoded
-# again. It must not know runs.
+# A tool_call event in, an action out, by a table of tools. It must not know runs.
 
 
 class Outcome(Struct, gc=False):
@@ -1873,9 +1863,7 @@ PATH_MEMBERS = "path paths targetDirectory targetDirectories workingDirectory fi
 def tool_of(event: Event) -> tuple[str, Any]:
     """The name of a call's tool, and its body; the name may stand only in its start."""
     if event.tool_call is None:
-        made = event.translated
-        decoded = None if made else decode_as(event.raw, Event).tool_call
-        event.tool_call = made.decoded_call() if made else decoded or {}
+        event.tool_call = decode_as(event.raw, Event).tool_call or {}
     body: Any
     for key, body in event.tool_call.items():
         if type(body) is ToolCall:
@@ -1885,12 +1873,6 @@ def tool_of(event: Event) -> tuple[str, Any]:
                 body.args = body.args or Raw(to_utf8(as_text(body.arguments)))  # JSON in a string
                 return as_text(body.name) or key, body
     return started_tool(event), NO_BODY
-
-
-def tool_named_in(event: Event) -> str:
-    """The name of the tool in the start of a call, of which nothing else need be decoded."""
-    unread = event.tool_call is None and event.translated
-    return str(event.translated.tool if unread else tool_of(event)[0])
 
 
 def started_tool(event: Event) -> str:
@@ -2033,8 +2015,6 @@ def call_bodies(event: Event) -> Iterator[dict[str, Any]]:
 
 def failure_of_event(event: Event, variant: str) -> Any:
     """What a variant of the result of a call holds."""
-    if event.translated:
-        return event.translated.variant_members(variant)
     results = (as_object(body.get("result")) for body in call_bodies(event))
     return next((result[variant] for result in results if variant in result), None)
 
@@ -2079,16 +2059,9 @@ class OpenCall(Struct, gc=False):
 NOT_BEGUN = OpenCall()
 
 
-def ending_of(event: Event) -> Outcome:
-    """How a call ended, for writers that need nothing else: the rest isn't made."""
-    unread = event.tool_call is None and event.translated
-    found: Outcome = event.translated.outcome(event) if unread else outcome_of(event)
-    return found
-
-
 def action_of(event: Event) -> Action:
     """The label of a finished call, and its outcome in a word: for writers that need no more."""
-    return label_call(ending_of(event))
+    return label_call(outcome_of(event))
 
 
 def running_action(call: OpenCall, here: str) -> Action:
@@ -3276,42 +3249,25 @@ class ForeignCall(Struct, gc=False):
     started: Any = None  # when it started, as its line says
     server: str | None = None  # of an MCP tool whose name does not show it; "" if it is unknown
     overlaps: bool = False  # others were open, so that no line says when it ended
-    decoded: dict[str, Any] | None = None  # its arguments with Cursor's names, once asked for
 
-    def __call__(self) -> dict[str, Any]:
-        """The members of its line."""
-        return self.line("started", {"args": self.spelled_args()})
+    def line(self) -> bytes:
+        return self.line_with("started", {"args": self.args()})
 
-    def line(self, subtype: str, body: Any, ended: int | None = None) -> dict[str, Any]:
-        call = self.as_tool_call(body, ended)
-        call |= {name: str(call[name]) for name in CLOCKS if name in call}
+    def line_with(self, subtype: str, body: Any, ended: int | None = None) -> bytes:
+        """A line of the call, with Cursor's names for when it started and ended."""
+        call = {f"{self.tool}ToolCall": body, "toolCallId": self.id, "name": self.name}
+        for name, clock in zip(CLOCKS, (as_time(self.started), ended), strict=True):
+            if clock is not None:
+                call[name] = str(clock)
         ids = {"call_id": self.id, "parent_tool_use_id": self.parent}
-        return line_members("tool_call", subtype, self.session, {"tool_call": call, **ids})
-
-    def decoded_call(self) -> dict[str, Any]:
-        """What its line says of the call, as if it had been decoded."""
-        return self.as_tool_call(ToolCall(args=self.args()))
-
-    def variant_members(self, _variant: str) -> None:
-        """It has no result yet."""
-
-    def as_tool_call(self, body: Any, ended: int | None = None) -> dict[str, Any]:
-        """The same with a body, and with Cursor's names for when it started and ended."""
-        clocks = known_members(dict(zip(CLOCKS, (as_time(self.started), ended), strict=True)))
-        return {f"{self.tool}ToolCall": body, "toolCallId": self.id, "name": self.name, **clocks}
+        return make_line("tool_call", subtype, self.session, {"tool_call": call, **ids})
 
     def args(self) -> dict[str, Any]:
-        """Its arguments, with Cursor's names."""
-        if self.decoded is None:
-            given = {"input": self.arguments} if isinstance(self.arguments, str) else self.arguments
-            self.decoded = self.with_names(as_object(decode_raw(given)))
-        return self.decoded
-
-    def spelled_args(self) -> dict[str, Any]:
-        """The same, undecoded where they were given so."""
+        """Its arguments, with Cursor's names, undecoded where they were given so."""
         if isinstance(self.arguments, Raw):
             return self.with_names(members(bytes(self.arguments)))
-        return self.args()
+        given = {"input": self.arguments} if isinstance(self.arguments, str) else self.arguments
+        return self.with_names(as_object(given))
 
     def with_names(self, args: dict[str, Any]) -> dict[str, Any]:
         mcp = MCP_TOOL.fullmatch(self.name) if self.tool == "mcp" else None
@@ -3341,13 +3297,13 @@ class ForeignCall(Struct, gc=False):
             isinstance(self.arguments, Raw) and b"*** " not in bytes(self.arguments)
         ):
             return [self]  # nearly always
-        if "path" in (args := self.spelled_args()):
+        if "path" in (args := self.args()):
             return [self]
         texts = map(decode_raw, args.values())
         files = [file for text in texts for file in patched_files(as_text(text))]
         ids = [f"{self.id}.{number}" for number in range(len(files))] if files[1:] else [self.id]
         return [
-            replace(self, id=identity, tool=tool, arguments=args, decoded=None)
+            replace(self, id=identity, tool=tool, arguments=args)
             for identity, (tool, args) in zip(ids, files, strict=False)
         ] or [self]
 
@@ -3374,8 +3330,7 @@ class Answer(Struct, gc=False):
 
     ``content`` is what it returned: a text, or undecoded. If it ``failed``, the text says why, and
     ``kind`` is the agent's word for it; ``code`` is an exit status; ``facts`` are members of
-    Cursor's result. ``later`` makes the content and the facts, if few outputs ask for them; that it
-    goes on in the background is a fact at once.
+    Cursor's result.
     """
 
     call: ForeignCall
@@ -3387,36 +3342,12 @@ class Answer(Struct, gc=False):
     until: Any = None  # when it ended, as its line says
     existed: bool = False  # the file that it wrote was there before
     begun: bool = False  # it goes on in the background
-    later: Callable[[], tuple[Any, dict[str, Any]]] | None = None
 
-    def complete(self) -> None:
-        if self.later:
-            (self.content, self.facts), self.later = self.later(), None
-        if self.begun:
-            self.facts = {**self.facts, "isBackground": True}
-
-    def __call__(self) -> dict[str, Any]:
-        args = self.call.spelled_args()
-        body = {"args": args, "result": self.result(args)}
-        return self.call.line("completed", body, self.ended())
-
-    def result(self, args: dict[str, Any]) -> dict[str, Any]:
-        self.complete()
-        facts = {name: decode_raw(fact) for name, fact in self.facts.items()}
-        return make_result(self, args, facts)
-
-    def variant_members(self, variant: str) -> dict[str, Any] | None:
-        """What a variant of its result holds."""
-        result = self.result(self.call.args()).get(variant)
-        return result and {name: decode_raw(value) for name, value in result.items()}
-
-    def decoded_call(self) -> dict[str, Any]:
-        """What its line says of the call, as if it had been decoded."""
-        self.complete()
+    def line(self) -> bytes:
         args = self.call.args()
-        ((variant, held),) = make_result(self, args, self.facts).items()
-        found = Success(**{name: as_member(name, held[name]) for name in held if name in SUCCESS})
-        return self.call.as_tool_call(ToolCall(args=args, result={variant: found}), self.ended())
+        facts = self.facts | ({"isBackground": True} if self.begun else {})
+        result = make_result(self, args, {name: decode_raw(facts[name]) for name in facts})
+        return self.call.line_with("completed", {"args": args, "result": result}, self.ended())
 
     def ended(self) -> int | None:
         """When it ended, by its lines, if it doesn't state how long it took. Lines that were
@@ -3430,7 +3361,6 @@ class Answer(Struct, gc=False):
         """Did a file that was written whole exist before? It says so, or its text does."""
         if self.call.tool != "write" or self.failed:
             return False
-        self.complete()
         return self.existed or OVERWRITTEN_FILE.match(as_text(self.content)) is not None
 
     def ending(self) -> tuple[str, int | None, str]:
@@ -3440,7 +3370,6 @@ class Answer(Struct, gc=False):
         code = self.code if stated else None
         if not self.failed and not code:
             return "success", code, ""
-        self.complete()
         text = as_text(self.content)
         if stated and not (self.failed and FAILURES["timeout"].match(text)):
             return "failure" if code else "success", code, ""
@@ -3448,20 +3377,6 @@ class Answer(Struct, gc=False):
         said = (as_text(self.kind), tagged[1] if tagged else text)
         variants = (name for word in said for name, rule in FAILURES.items() if rule.match(word))
         return next(variants, "error"), None, said[1]
-
-    def outcome(self, event: Event) -> Outcome:
-        """How its event ended, as its line would say it, without the details."""
-        variant, code, _ = self.ending()
-        tool, begun = self.call.tool or started_tool(event) or "?", self.facts.get("isBackground")
-        result = Success(exitCode=code, isBackground=self.begun or begun)
-        return Outcome(event, tool, NO_BODY, status_by(variant, code), variant, result)
-
-
-def as_member(name: str, value: Any) -> Any:
-    """A member of a result that a translation made: undecoded where a line would leave a list or an
-    object so. A text, which may be large, isn't encoded in order to be decoded again."""
-    undecoded = isinstance(value, (list, dict)) and type(getattr(NOTHING, name)) is Raw
-    return Raw(encode_json(value)) if undecoded else value
 
 
 def patched_files(patch: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -3551,12 +3466,12 @@ def with_member(line: bytes, name: str, value: str) -> bytes:
     return line.rstrip().removesuffix(b"}") + b',"%b":%b}' % (name.encode(), encode_json(value))
 
 
-def line_members(
+def make_line(
     kind: str, subtype: str | None, session: str | None, members: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The members of a made line, less those that are None."""
+) -> bytes:
+    """A line with some members, less those that are None."""
     line = {"type": kind, "subtype": subtype, **members, "session_id": session}
-    return known_members(line)
+    return encode_json(known_members(line))
 
 
 def mcp_name(server: Any, tool: Any) -> str:
@@ -3723,8 +3638,7 @@ class EventMaker(Struct, frozen=True, gc=False):
     """What stages want of events, and how translators make them: of the type ``event_type``.
 
     ``native``: the input's own lines are printed. ``converts``: the made lines are printed.
-    ``blanks``: fragments, which can't be redacted, are blanked. ``lines``: a stage reads the line
-    of each event; else it is made where a stage asks for details. ``unread`` are the types of words
+    ``blanks``: fragments, which can't be redacted, are blanked. ``unread`` are the types of words
     that no stage reads; ``silent``: no stage reads any, nor deltas. ``sums``: a stage reads what a
     run took. ``strict``: classes of redaction for which lines must be Cursor's own.
     """
@@ -3733,7 +3647,6 @@ class EventMaker(Struct, frozen=True, gc=False):
     native: bool = False
     converts: bool = False
     blanks: bool = False
-    lines: bool = False
     unread: tuple[str, ...] = ()
     silent: bool = False
     sums: bool = True
@@ -3918,18 +3831,16 @@ class Translator:
             event.raw = with_member(event.raw, "converted_from", self.agent)
 
     def make(self, kind: str, subtype: str | None = None, /, **members: Any) -> None:
-        made = functools.partial(line_members, kind, subtype, self.session, members)
-        self.add(kind, subtype, made, members.get("call_id"), members.get("parent_tool_use_id"))
+        line = make_line(kind, subtype, self.session, members)
+        self.add(kind, subtype, line, members.get("call_id"), members.get("parent_tool_use_id"))
 
     def add(
-        self, kind: str, subtype: str | None, made: Any, call_id: Any = None, parent: Any = None
+        self, kind: str, subtype: str | None, raw: bytes, call_id: Any = None, parent: Any = None
     ) -> Any:
-        """Add an event to the translation; ``made`` returns the members of its line."""
-        maker = self.maker
-        raw, made = (encode_json(made()), None) if maker.lines and made else (b"", made)
+        """Add an event to the translation, with its line."""
         means, line = INIT if subtype == "init" else KINDS.get(kind, OTHER), self.original
         ids = self.session, call_id, None, parent
-        new = maker.event_type(kind, subtype, *ids, raw, made, line, means)
+        new = self.maker.event_type(kind, subtype, *ids, raw, line, means)
         self.events.append(new)
         if kind != "error":
             if subtype not in NOTICES:
@@ -3939,7 +3850,7 @@ class Translator:
         return new
 
     def words(self, kind: str, text: str) -> Any:
-        """Add an event with words; its line is made only if a stage reads all of them."""
+        """Add an event with words."""
         maker, parent, thought = self.maker, self.parent, kind == "thinking"
         if self.silent_reason and kind == "assistant" and parent is None and text.strip():
             self.silent_reason = ""
@@ -3947,18 +3858,17 @@ class Translator:
             self.said.words.append(text)
         asks = kind == "user" and all(made.type == "system" for made in self.events)
         images = images_in(self.event.raw) if asks else []
-        new = self.add(kind, "delta" if thought else None, None, None, parent)
+        new = self.add(kind, "delta" if thought else None, b"", None, parent)
         if maker.event_type is SpokenEvent and thought:
             new.text = text
         elif maker.event_type is SpokenEvent:
             new.message, new.stamp = Message(text), self.stamp
-        if maker.lines or images:
-            ids = b"" if parent is None else b',"parent_tool_use_id":%b' % encode_json(parent)
-            said = SAID[kind] % encode_json(text)
-            if images:
-                blocks = encode_json([{"type": "image", "url": image} for image in images])
-                said = b"%b,%b}" % (said.removesuffix(b"]}"), blocks.removeprefix(b"["))
-            new.raw = b'{"type":"%b%b,"session_id":%b}' % (said, ids, encode_json(self.session))
+        ids = b"" if parent is None else b',"parent_tool_use_id":%b' % encode_json(parent)
+        said = SAID[kind] % encode_json(text)
+        if images:
+            blocks = encode_json([{"type": "image", "url": image} for image in images])
+            said = b"%b,%b}" % (said.removesuffix(b"]}"), blocks.removeprefix(b"["))
+        new.raw = b'{"type":"%b%b,"session_id":%b}' % (said, ids, encode_json(self.session))
         return new
 
     # The moves.
@@ -4032,7 +3942,7 @@ class Translator:
         if earlier is None or (tool == "updateTodos" and earlier.arguments != given):
             self.said.spoken.clear()
             for each in called.by_file():
-                self.add("tool_call", "started", each, each.id, parent)
+                self.add("tool_call", "started", each.line(), each.id, parent)
         self.calls[identity] = called
         if not self.clocks and len(self.calls) > 1:
             siblings = [call for call in self.calls.values() if call.parent == parent]
@@ -4059,8 +3969,8 @@ class Translator:
         self.said.spoken.clear()
         for each in called.by_file():
             made = Answer(each, content, failed, until=self.stamp, **more)
-            made.call = replace(each, tool="edit", decoded=None) if made.overwrites() else each
-            self.add("tool_call", "completed", made, each.id, each.parent)
+            made.call = replace(each, tool="edit") if made.overwrites() else each
+            self.add("tool_call", "completed", made.line(), each.id, each.parent)
 
     def end(self, error: Any = None, /, *, subtype: str | None = None, **members: Any) -> None:
         """End the run: as an error if one is given, or with another subtype ("": none). A success
@@ -4581,13 +4491,11 @@ class Claude(Translator):
         if about := self.background.get(identity):
             name = as_text(decode_raw(next(iter(about.values()))))
             self.ongoing.setdefault(identity, name or called.tool)
-        later = functools.partial(claude_result, called, block.content, result, failed=failed)
-        more = {"kind": kind, "existed": result.type == "update", "later": later}
-        if is_only_started(called.tool, result):
-            more["facts"] = {"isBackground": True}
+        content, facts = claude_result(called, block.content, result, failed=failed)
+        more = {"kind": kind, "existed": result.type == "update", "facts": facts}
         if called.tool == "shell":
             more["code"] = claude_code(block.content, result, failed=failed)
-        self.answer(identity, None, failed=failed, **more)
+        self.answer(identity, content, failed=failed, **more)
 
 
 SYNTHETIC = "<synthetic>"  # the model of messages that the host wrote
@@ -7213,7 +7121,7 @@ class Runs:
 
     def describe(self, call: Event) -> str:
         """An open call, for people: its tool, and what it is about, if no class may hide that."""
-        tool, run = tool_named_in(call), cast("Run", call.run)
+        tool, run = tool_of(call)[0], cast("Run", call.run)
         named = self.reporter.list_names([tool])
         if self.reporter.redaction.strict:
             return named
@@ -8001,7 +7909,7 @@ class Totals:
             self.models[self.model] = None
 
     def count_call(self, call: FinishedCall) -> None:
-        ending = ending_of(call.event)
+        ending = outcome_of(call.event)
         ending = call.outcome if ending.tool in CHANGING_TOOLS else ending
         tool, failed = ending.tool, ending.status != "ok"
         nested = call.event.parent_tool_use_id is not None
@@ -8180,7 +8088,7 @@ class RunNotes:
         if call and call.event:  # what it is about has changed
             event.where, call.event = call.event.where, event
             return
-        tool, now = tool_named_in(event), time.monotonic()
+        tool, now = tool_of(event)[0], time.monotonic()
         noted = (tool, b"", event.parent_tool_use_id, event.unprinted, now, event)
         self.calls[event.call_id] = OpenCall(*noted)
 
@@ -12037,7 +11945,7 @@ class Shortener:
     def cut(self, events: Iterable[Event], reread: Callable[[bytes], Event]) -> Iterator[Event]:
         """Shorten calls themselves, for a writer whose lines aren't theirs."""
         for event in events:
-            raw = line_of(event) if event.type == "tool_call" else b""
+            raw = event.raw if event.type == "tool_call" else b""
             yield reparse(event, self.shorten(raw), reread) if len(raw) > self.limit else event
 
     def shorten(self, raw: bytes) -> bytes:
@@ -14318,7 +14226,7 @@ class Json(Writer):
                     yield self.result(event, run)
 
     def result(self, event: Event, run: Run) -> bytes:
-        own = {key: compact(bytes(value)) for key, value in members(line_of(event)).items()}
+        own = {key: compact(bytes(value)) for key, value in members(event.raw).items()}
         own |= {"type": b'"result"', "subtype": b'"success"', "is_error": b"false"}
         own.pop("converted_from", None)
         for key in ("duration_ms", "duration_api_ms"):
@@ -14969,9 +14877,8 @@ def make_maker(
 ) -> EventMaker:
     native, converts, redacts = to == "stream-json", to == "cursor", redaction is not None
     strict = ",".join(sorted(redaction.classes - {"paths"})) if native and redaction else ""
-    lines, blanks = redacts or converts, native and redacts
     sums = any(writer.sums for writer in writers)
-    return EventMaker(kind, native, converts, blanks, lines, unread, silent, sums, strict)
+    return EventMaker(kind, native, converts, native and redacts, unread, silent, sums, strict)
 
 
 def unread_types(

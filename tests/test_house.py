@@ -186,7 +186,6 @@ LIBRARY = (
 )
 BELOW = {  # section -> what the objects that it is given do, and the word for that in its head
     "messages": {"write_lines": "output", "erase": "output", "without_learnt": "redaction"},
-    "calls": {"decoded_call": "translation", "variant_members": "translation"},
     "runs": {"identity": "redaction"},
     "notes": {"noted": "writer"},
 }
