@@ -93,6 +93,7 @@ import functools
 import gc
 import io
 import itertools
+import json
 import operator
 import os
 import re
@@ -9150,7 +9151,7 @@ razorpay-key  ^rzp_(?:live|test)_ [A-Za-z0-9]{14,}
 braintree-token  ^access_token\$(?:production|sandbox)\$ [0-9a-z]{16}\$[0-9a-f]{32,}
 teams-webhook  [\w.-]{1,60} webhook\.office\.com/webhookb2/ [^\s"'\\,]{40,}  ^IncomingWebhook/ ([\w/-]{40,})
 facebook-token  ^EAA [0-9A-F]*[G-Za-z][A-Za-z0-9]*[A-Za-z0-9]{90,}$  ^[0-9]{15,16} \| [\w-]{27,}
-twitter-token  ^A{15} [A-Za-z0-9%]*[A-Za-z0-9%]{60,}$
+twitter-token  ^A{15} [A-Za-z0-9%+/=]*[A-Za-z0-9%+/=]{60,}$
 asana-token  ^[12] /[0-9]{10} [0-9]*(?:/[0-9]{10,})?:[0-9a-f]{32,}
 dropbox-token  ^sl\.(?:u\.)? [\w-]{100,}          mapbox-token  ^[st]k\.eyJ [\w-]{20,}\.[\w-]{16,}
 dynatrace-token  ^dt0[a-z][0-9]{2}\. [A-Z0-9]{24}\.[A-Z0-9]{60,}
@@ -9240,23 +9241,6 @@ Finder: TypeAlias = "Callable[[bytes], Iterable[Span]]"
 Change: TypeAlias = "tuple[int, int, bytes]"  # from, to, what takes the place
 Replacement: TypeAlias = "tuple[int, int, str]"  # the same in characters
 
-# After the first line of a key that is only mentioned: an elision, a placeholder, prose, or the
-# other end, or another first line, with too little between.
-PEM_MENTION = regex(
-    rb"(?:\\+n)?[A-Za-z0-9+/]{0,12}\.{3}(?:[\"'`)]|(?:\\+n)?-----END)|\\+n/\*"
-    rb"|(?:\\+n|\s)?<(?!br)[a-z]"
-    rb"|[\"'`]+ [a-z]|(?:\\+n|\s)\s*(?:#+|//|\*)[ \t]+(?![\w-]+: |\S{16})\S"
-    rb"|[\"'][ ]?,[ ]?(?:\"\"|'')\)|(?:\\+n)?[\"'][ ]?\+[ ]?"
-    rb"(?i:(?:[a-z_.]{1,40}\()?[a-z_.]*(?:key|body|data|content|64|der|encoded)[a-z_]*)[ ;()+]"
-    rb"|(?:(?![A-Za-z0-9+/]{12})(?!-----)[\s\S]){0,100}-----(?:BEGIN|END) "
-)
-# Before it, and behind it: it is looked for.
-PEM_SOUGHT = regex(
-    rb"(?:[=!]=[ ]?[bru]?[\"']|\b(?i:find|index_?of|includes?|contains?|(?:starts|ends)_?with"
-    rb"|(?:has|trim|strip|remove)_?(?:prefix|suffix)|l?r?strip|split)\([bru]?[\"']"
-    rb"|(?:mem|str)n?(?:str|cmp|mem)\([^\"'\n]{0,60}\")\Z"
-)
-PEM_SOUGHT_END = regex(rb"(?:\\+n)?[\"'][ ]?(?:[):;]|and\b|or\b|&&|\|\|)")
 # A private key may span many lines, and its end may be missing.
 KEY_BEGIN = f"-----BEGIN {'PRIVATE KEY'}-----"
 OPEN_KEY = f"{KEY_BEGIN}\n{'A' * 16}\n"  # stands for what was said of one: more than a mention
@@ -9264,15 +9248,16 @@ PEM_BEGIN = regex(rb"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----")
 PEM_END = regex(rb"-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----")
 
 
+# What is said of one, or looks for one, has no line of base64 near to it.
+PEM_BODY = regex(rb"(?!-----)[\s\S]{0,200}?[A-Za-z0-9+/]{16}")
+
+
 def private_keys(text: bytes) -> Iterator[Span]:
     """The private keys whose first lines are more than mentioned."""
     position = 0
     for begin in PEM_BEGIN.finditer(text):
         start, behind = begin.span()
-        sought = PEM_SOUGHT_END.match(text, behind) and PEM_SOUGHT.search(
-            text, max(0, start - NEAR), start
-        )
-        if start >= position and not sought and not PEM_MENTION.match(text, behind):
+        if start >= position and (PEM_BODY.match(text, behind) or not text[behind:].strip()):
             end = PEM_END.search(text, behind)
             position = end.end() if end else len(text)
             yield start, position, "private-key"
@@ -9320,191 +9305,94 @@ def expression(text: str, *, latin: bool = True) -> Any:
     return re2.compile(text.encode("latin-1") if latin else text, options(latin=latin))
 
 
-class KnownForm(NamedTuple):
-    """A text that shows a known value: itself, a line of it, or either in base64."""
+def spellings(value: str) -> set[bytes]:
+    """What shows a value: itself and its lines, as programs spell them in JSON, URLs and HTML, and
+    in base64."""
+    import html
+    from urllib.parse import quote, quote_plus
 
-    name: str  # for markers
-    text: str
-    chars: tuple[str, ...]  # an expression for each character, in any spelling
+    texts, shown = {value, *filter(is_usable, value.splitlines())}, set[str]()
+    for text in texts | {re.sub("\r?\n", "\r\n", text) for text in texts}:
+        data = to_utf8(text)
+        whole = from_utf8(data)  # a pair of surrogates, too
+        urls = {quote(data, safe=safe) for safe in ("", "/", "!*'();:@&=+$,/?#[]~")}
+        urls |= {quote_plus(data), quote(quote(data, safe=""))}
+        shown |= urls | {re.sub("%..", lambda code: code[0].lower(), url) for url in urls}
+        shown |= {whole, html.escape(whole)}
+        shown |= {again for text in in_json(whole) for again in (text, text.replace("/", "\\/"))}
+        shown |= in_base64(data)
+    halves = {ASTRAL.sub(lambda char: surrogates(char[0]), text) for text in shown}
+    return {to_utf8(text) for text in shown | halves}  # events may cut a pair
 
-    def expression(self, size: int | None = None) -> str:
-        """An expression (RE2, of UTF-8 as Latin-1) for its first characters, or for all."""
-        return "".join(self.chars[:size])
 
-    def pattern(self, size: int | None = None) -> Any:
-        return expression(self.expression(size))
+def in_json(text: str) -> set[str]:
+    """How JSON spells a text, and JSON inside JSON, and inside of that."""
+    plain, in_ascii = (
+        json.dumps(text, ensure_ascii=ascii_only)[1:-1] for ascii_only in (False, True)
+    )
+    spelled = last = {plain, in_ascii, plain.translate(IN_HTML)}
+    for _ in range(2):
+        last = {json.dumps(text, ensure_ascii=False)[1:-1] for text in last}
+        spelled = spelled | last
+    return spelled
 
 
-@functools.lru_cache(16)
-def known_forms(name: str, value: str) -> list[KnownForm]:
+def in_base64(data: bytes) -> set[str]:
+    """How base64 spells what holds some bytes: the characters whose bits all belong to them."""
     import base64
 
-    texts, forms = dict.fromkeys((value, *filter(is_usable, value.splitlines()))), []
-    for text in itertools.chain(*map(pieces, texts)):
-        forms.append(KnownForm(name, text, tuple(map(in_any_spelling, text))))
-        data = to_utf8(text)
-        for shift in range(3):
-            encoded = base64.b64encode(bytes(shift) + data).decode()
-            # All bits of these belong to the value.
-            encoded = encoded[(0, 2, 3)[shift] : (shift + len(data)) * 8 // 6]
-            if len(encoded) > 3:
-                forms.append(KnownForm(name, encoded, tuple(map(in_base64, encoded))))
-    return forms
+    spelled = set[str]()
+    for shift, begin in enumerate((0, 2, 3)):
+        text = base64.b64encode(bytes(shift) + data).decode()
+        text = text[begin : (shift + len(data)) * 8 // 6]
+        spelled |= {text, text.replace("+", "-").replace("/", "_")} if len(text) > 3 else set()
+    return spelled
 
 
-def pieces(text: str) -> list[str]:
-    """A text, or what together is one that is too long for an automaton: of one that repeats itself
-    the first and the last, for ``spans`` goes on as far as a text does."""
-    if len(text) <= LONGEST_FORM:
-        return [text]
-    period = text.find(text[: LONGEST_FORM // 2], 1, LONGEST_FORM)
-    repeats = period > 0 and text.startswith(text[period:])
-    starts = range(0, len(text) - LONGEST_FORM, len(text) if repeats else LONGEST_FORM)
-    return [*(text[at : at + LONGEST_FORM] for at in starts), text[-LONGEST_FORM:]]
-
-
-class KnownValues:
-    """Values that are searched for in all their forms."""
-
-    def __init__(self, named: Iterable[tuple[str, str]] = ()) -> None:
-        self.forms: dict[str, KnownForm] = {}  # by expression
-        self.names: dict[bytes, str] = {}  # of what was found
-        for name, value in named:
-            self.add(name, value)
-
-    def add(self, name: str, value: str) -> None:
-        self.forms |= {form.expression(): form for form in known_forms(name, value)}
-        self.__dict__.pop("pattern", None)
-
-    @functools.cached_property
-    def pattern(self) -> Any:
-        """An expression for all forms, the longest first."""
-        ordered = sorted(self.forms, key=lambda source: -len(self.forms[source].text))
-        return expression("|".join(ordered) or NO_MATCH)
-
-    def spans(self, text: bytes, position: int = 0) -> Iterator[Span]:
-        """The spans of values from every start: they may overlap. The places of one that overlaps
-        with itself are a single span as far as the text repeats it: read one by one, each would be
-        as long as the value."""
-        starts, reach = dict[bytes, int](), 0  # of the values that overlap with what was found last
-        while match := self.pattern.search(text, position):
-            start, end = match.span()
-            starts = starts if start < reach else {}
-            period = start - starts.get(match[0], start)
-            if period:
-                repeated = agreement(text, end - period, end)
-                end += repeated - repeated % period
-            yield start, end, self.name_of(match[0])
-            position = end - len(match[0]) + 1
-            starts[match[0]], reach = position - 1, max(reach, end)
-
-    def name_of(self, text: bytes) -> str:
-        if text not in self.names:
-            forms = self.forms.values()
-            named = (form.name for form in forms if form.pattern().fullmatch(text))
-            remember(self.names, text, next(named), MAX_NAMES)
-        return self.names[text]
-
-    def begun(self, text: bytes) -> Iterator[Span]:
-        """Spans at the end of a text that may be the beginning of a value."""
-        for form in self.forms.values():
-            plain, head = unspelled(to_utf8(form.text)), form.pattern(LEAST_BEGUN)
-            position = max(0, len(text) - LONGEST_SPELLING * len(form.text))
-            end_from = unspelled_ends(text)
-            while match := head.search(text, position):
-                rest = end_from(match.start())
-                if len(rest) < len(plain) and plain.startswith(rest):
-                    yield match.start(), len(text), form.name
-                    break
-                position = match.start() + 1
-
-
-def agreement(text: bytes, first: int, second: int) -> int:
-    """For how many bytes a text is the same from two places on, of which the second is later."""
-    size, step = 0, 64
-    while step:
-        end = second + size + step
-        if end <= len(text) and text[first + size : end - second + first] == text[end - step : end]:
-            size, step = size + step, 2 * step
-        else:
-            step //= 2
-    return size
-
-
-NO_MATCH = r"[^\x00-\xff]"
-LEAST_BEGUN = 4  # characters at the end of a text that may begin a known value
-LONGEST_FORM = 1024  # characters: the memory of an automaton may grow with their square
-LONGEST_SPELLING = 16  # bytes of a character, in JSON inside JSON inside JSON
-
-
-@functools.cache
-def in_any_spelling(char: str) -> str:
-    """An expression for a character: as it is, as JSON inside JSON inside ... spells it, with any
-    number of backslashes, or as a URL does."""
-    if char.isascii() and char.isalnum():
-        return char
-    data, units = to_utf8(char), surrogates(char) if char > "\uffff" else char
-    spelled = {escaped(data), escaped(to_utf8(units))}  # deltas may cut a pair
-    spelled.add("".join(rf"\\+u{any_case(f'{ord(unit):04x}')}" for unit in units))
-    spelled.add("".join(f"%(?:25)*{any_case(f'{byte:02x}')}" for byte in data))
-    spelled.add(SHORT_SPELLINGS.get(char, r"\\*" + escaped(data)))
-    return f"(?:{'|'.join(sorted(spelled))})"
-
-
-# A line's end may be spelled with a carriage return.
-SHORT_SPELLINGS = {
-    "\n": r"(?:\r|\\+r)?(?:\n|\\+n)", "\t": r"\\+t", "\r": r"\\+r", "\b": r"\\+b", "\f": r"\\+f",
-    " ": r"\+", "\\": r"\\+",
-}  # fmt: skip
-
-
-@functools.cache
-def in_base64(char: str) -> str:
-    """The same for a character of base64, which has two alphabets."""
-    other = {"+": "-", "/": "_"}.get(char)
-    return f"(?:{other}|{in_any_spelling(char)})" if other else char
-
-
-def any_case(digits: str) -> str:
-    return "".join(f"[{digit}{digit.upper()}]" if digit.isalpha() else digit for digit in digits)
+ASTRAL = regex("[\U00010000-\U0010ffff]")
+IN_HTML = {ord(sign): f"\\u{ord(sign):04x}" for sign in "&<>"}  # JSON in a page
 
 
 def surrogates(char: str) -> str:
     return chr(0xD7C0 + (ord(char) >> 10)) + chr(0xDC00 + (ord(char) & 0x3FF))
 
 
-def unspelled(text: bytes) -> bytes:
-    """A text in which the spellings of a value look alike, to be compared with another such text;
-    without the escape that its end cuts off."""
-    plain = SPELLED.sub(spelled_char, CUT_ESCAPE.sub(b"", text))
-    return BEYOND_BMP.sub(lambda pair: to_utf8(surrogates(from_utf8(pair[0]))), plain).translate(
-        ALIKE
-    )
+class KnownValues:
+    """Values that are searched for in all their spellings."""
+
+    def __init__(self, named: Iterable[tuple[str, str]] = ()) -> None:
+        self.forms: dict[bytes, str] = {}  # and the names of their values
+        for name, value in named:
+            self.add(name, value)
+
+    def add(self, name: str, value: str) -> None:
+        self.forms |= dict.fromkeys(spellings(value), name)
+        self.__dict__.pop("pattern", None)
+
+    @functools.cached_property
+    def pattern(self) -> Any:
+        """An expression for all spellings, the longest first."""
+        return expression("|".join(map(escaped, sorted(self.forms, key=len)[::-1])) or NO_MATCH)
+
+    def spans(self, text: bytes, position: int = 0) -> Iterator[Span]:
+        """The spans of values from every start: they may overlap."""
+        while match := self.pattern.search(text, position):
+            yield *match.span(), self.forms[match[0]]
+            position = match.start() + 1
+
+    def begun(self, text: bytes) -> Iterator[Span]:
+        """Spans at the end of a text that may be the beginning of a value."""
+        for form, name in self.forms.items():
+            at = max(0, len(text) - len(form) + 1)
+            while (at := text.find(form[:LEAST_BEGUN], at)) >= 0:
+                if form.startswith(text[at:]):
+                    yield at, len(text), name
+                    break
+                at += 1
 
 
-def unspelled_ends(text: bytes) -> Callable[[int], bytes]:
-    """The end of a text from a position on, as ``unspelled`` has it: made at once if no character
-    is spelled in another way, for a value that repeats itself begins in very many places."""
-    if text.isascii() and not SPELLED.search(text):
-        whole = unspelled(text)
-        return lambda start: whole[start:]
-    return lambda start: unspelled(text[start:])
-
-
-def spelled_char(match: re.Match[bytes]) -> bytes:
-    unit, byte, letter = match.groups()
-    if unit:
-        return to_utf8(chr(int(unit, 16)))
-    return bytes([int(byte, 16)]) if byte else CONTROLS.get(letter, b"")
-
-
-SPELLED = regex(rb"\\+u([0-9A-Fa-f]{4})|%(?:25)*([0-9A-Fa-f]{2})|\\+([bfnrt]?)|\r")
-CUT_ESCAPE = regex(rb"(?:(?<!\\)\\+(?:u[0-9A-Fa-f]{0,3})?|%[0-9A-Fa-f]?)\Z")
-CONTROLS = {b"n": b"\n", b"t": b"\t", b"b": b"\b", b"f": b"\f"}
-BEYOND_BMP = regex(
-    rb"\xf0[\x90-\xbf][\x80-\xbf]{2}|[\xf1-\xf3][\x80-\xbf]{3}|\xf4[\x80-\x8f][\x80-\xbf]{2}"
-)
-ALIKE = bytes.maketrans(b"+-_", b"  /")  # in URLs, and in the alphabets of base64
+NO_MATCH = r"[^\x00-\xff]"
+LEAST_BEGUN = 4  # bytes at the end of a text that may begin a known value
 
 
 # ---------------------------------------------------------------- names and forms
@@ -10249,38 +10137,28 @@ def plain_reading(text: bytes) -> list[Change]:
     return changes
 
 
-def carried_back(spans: Iterable[Span], changes: list[Change]) -> Iterator[Span]:
-    """The spans in a text of what was found in its plain reading."""
-    sizes = [0, *itertools.accumulate(end - start - len(new) for start, end, new in changes)]
-    begins = [start - size for (start, _, _), size in zip(changes, sizes, strict=False)]
-    ends = [begin + len(new) for begin, (_, _, new) in zip(begins, changes, strict=True)]
-    gone = [(start, end) for start, end, new in changes if not new]
+def sources(text: bytes, changes: list[Change]) -> tuple[Any, Any]:
+    """Where each byte of a plain reading comes from: from, to."""
+    from array import array
+
+    froms, tos, done = array("L"), array("L"), 0
+    for start, end, new in [*changes, (len(text), len(text), b"")]:
+        froms.extend(range(done, start))
+        tos.extend(range(done + 1, start + 1))
+        froms.extend([start] * len(new))
+        tos.extend([end] * len(new))
+        done = end
+    return froms, tos
+
+
+def carried_back(spans: Iterable[Span], froms: Any, tos: Any) -> Iterator[Span]:
+    """The spans in a text of what was found in its plain reading, without what that leaves out."""
     for first, last, name in spans:
-        at, stop = bisect.bisect_right(ends, first), bisect.bisect_left(begins, last)
-        begin = first + sizes[at]
-        if at < len(begins) and begins[at] < first:  # inside of a change
-            begin = changes[at][0]
-        end = changes[stop - 1][1] if stop and last < ends[stop - 1] else last + sizes[stop]
-        yield from around((begin, end, name), gone)
-
-
-SHORT_CODE = 24  # bytes; a longer one may hold a secret
-
-
-def around(span: Span, gone: list[tuple[int, int]], *, inside: bool = False) -> Iterator[Span]:
-    """The parts of a span between what its plain reading leaves out; the first has the name.
-    ``inside``: what it leaves out counts only if it lies in the span."""
-    begin, end, name = span
-    at = max(bisect.bisect_right(gone, (begin, begin)) - 1, 0)
-    for start, stop in itertools.takewhile(lambda piece: piece[0] < end, gone[at:]):
-        if inside and (start < span[0] or stop > end):
-            continue
-        if begin < start:
-            yield begin, start, name
-            name = ""
-        begin = max(begin, stop)
-    if begin < end:
-        yield begin, end, name
+        begin = first
+        for at in range(first, last):
+            if at + 1 == last or tos[at] < froms[at + 1]:
+                yield froms[begin], tos[at], name
+                begin, name = at + 1, ""
 
 
 # ---------------------------------------------------------------- the scanner
@@ -10459,7 +10337,7 @@ class Scanner:
         self.always: list[Finder] = [
             functools.partial(matches, *named) for named in self.patterns.items()
         ]
-        starts = sorted({form.expression(TELLTALE) for form in self.known.forms.values()})
+        starts = sorted({escaped(form[:TELLTALE]) for form in self.known.forms})
         hints = [*(rule.hint() for rule in RULES), r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY", *starts]
         self.finders: list[Finder] = [functools.partial(rule_spans, rule) for rule in RULES]
         self.finders += [private_keys, *[self.known.spans] * len(starts)]
@@ -10481,7 +10359,7 @@ class Scanner:
     @functools.cached_property
     def marker(self) -> re.Pattern[bytes]:
         names = {rule.name for rule in RULES} | {"authorization", "assignment", "overlong"}
-        names |= self.patterns.keys() | {form.name for form in self.known.forms.values()}
+        names |= self.patterns.keys() | set(self.known.forms.values())
         escaped = b"|".join(re.escape(name.encode()) for name in names)
         return re.compile(rb"\[REDACTED:(?:" + escaped + rb")\]")
 
@@ -10509,7 +10387,7 @@ class Scanner:
         for look, (begin, stop) in itertools.product(self.looks, self.stretches(block)):
             while begin < stop and (place := look(block, begin, stop)) is not None:
                 ends = ends or [*itertools.accumulate(len(text) + len(SEAM) for text in texts)]
-                number = bisect.bisect_right(ends, place)
+                number = bisect.bisect_right(ends, place + 1)  # a seam's end is the next text's
                 suspects.add(number)
                 begin = ends[number] - 1
         for sign in map(expression, FURTHER_SIGNS):
@@ -10564,34 +10442,17 @@ class Scanner:
         return self.recent[asked]
 
     def find_spans(self, text: bytes, *, whole: bool) -> list[Span]:
-        text, spans = self.masked(text), list[Span]()
-        for _ in range(ROUNDS):
-            more, changes = self.search(text, whole), plain_reading(text)
-            if changes:
-                codes = [
-                    (a, b) for a, b, _ in changes if b - a <= SHORT_CODE and CODES.match(text, a)
-                ]
-                more = [part for span in more for part in around(span, codes, inside=True)]
-                more += carried_back(self.search_plain(text, changes, whole), changes)
-            if not (more and changes):
-                return merged(spans + more)
-            spans = merged(spans + more)
-            text = mask(text, spans)
-        return spans
+        text = self.masked(text)
+        changes = plain_reading(text)
+        if not changes:
+            return merged(self.search(text, whole))
+        found = self.search(splice(text, changes), whole)
+        return merged([*carried_back(found, *sources(text, changes)), *self.given(text)])
 
-    def search_plain(self, text: bytes, changes: list[Change], whole: bool) -> list[Span]:
-        """The spans of secrets in the plain reading of a text, if there may be any near to where it
-        differs: else all are found in the text itself."""
-        plain, near, gone = splice(text, changes), list[Span](), 0
-        for begin, end, new in changes:
-            at, gone = begin - gone, gone + end - begin - len(new)
-            near.append((max(at - NEAR, 0), at + len(new) + NEAR, ""))
-        if not any(self.tells(plain[begin:end]) for begin, end, _ in merged(near)):
-            return []
-        spans = self.search(plain, whole)
-        if PEM_BEGIN.search(text):  # signs of comments tell a key that is only mentioned
-            spans = [span for span in spans if span[2] != "private-key"]
-        return spans
+    def given(self, text: bytes) -> list[Span]:
+        """The spans of what the user names: known values, and matches of patterns."""
+        found = (finder(text) for finder in (self.known.spans, *self.always))
+        return [*itertools.chain.from_iterable(found)]
 
     def search(self, text: bytes, whole: bool) -> list[Span]:
         """The spans of secrets in a text as it stands. Known values hide nothing of what is found
@@ -10634,7 +10495,16 @@ class Scanner:
         return self.marker.sub(lambda match: MASK * len(match[0]), text)
 
     def settled(self, text: str, end: int) -> int:
-        """How many characters of some whole lines cannot await a value on a later line."""
+        """How many characters of some whole lines cannot await a value on a later line, or the body
+        of a private key."""
+        near = text[max(0, end - NEAR) : end]
+        key = (
+            PEM_BEGIN.search(to_utf8(near[near.rfind("-----BEGIN ") :]))
+            if "-----BEGIN " in near
+            else None
+        )
+        if key and not PEM_BODY.match(key.string, key.end()):
+            end = text.rfind("\n", 0, text.rfind("-----BEGIN ", 0, end)) + 1
         while end:
             line = text.rfind("\n", 0, end - 1) + 1
             if text[line:end].isspace():  # the previous line decides
@@ -11193,11 +11063,7 @@ class EventRedactor:
         """The spans of the user's own secrets: an identity that looks like a token is none."""
         if self.scanner is None:
             return []
-        text = self.scanner.masked(text)
-        spans = [*self.scanner.known.spans(text)]
-        for name, pattern in self.scanner.patterns.items():
-            spans += matches(name, pattern, text)
-        return merged(spans)
+        return merged(self.scanner.given(self.scanner.masked(text)))
 
     def is_copy_in(self, text: str | bytes) -> bool:
         """Does a text hold a value that its run has shown behind a name of a secret?"""
