@@ -14917,33 +14917,73 @@ def parse_classes(text: str) -> frozenset[str]:
 NamedValue: TypeAlias = "tuple[str, str]"  # name for markers, secret value
 
 
-def read_secrets(path: str) -> list[NamedValue]:
+class SecretValues(NamedTuple):
+    """What --secrets-file names: the values, and where lines of a file assign none."""
+
+    values: list[NamedValue]
+    others: list[str]
+
+
+def read_secrets(path: str) -> SecretValues:
     """The values in a file or a directory. Raises click.BadParameter if there are none."""
+    values, others = list[NamedValue](), list[str]()
     try:
-        values = list(directory_values(path) if os.path.isdir(path) else file_values(path))
+        if os.path.isdir(path):
+            values += directory_values(path)
+        else:
+            with open(path, encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+                values += file_values(file.read(), others)
     except OSError as error:
         raise click.BadParameter(f"{escape(path)}: {reason_of(error)}") from None
     if not any(is_usable(value) for _, value in values):
         expected = f"at least {SHORTEST} characters, not a path, a number or a boolean"
         raise click.BadParameter(f"{escape(path)}: no usable value: expected {expected}")
-    return values
+    assigns = any(name != "secrets-file" for name, _ in values)
+    return SecretValues(values, [f"{escape(path)}:{at}" for at in others] if assigns else [])
 
 
-def file_values(path: str) -> Iterator[NamedValue]:
-    """The values in lines of VALUE or NAME=VALUE; the second form gives the whole line, too."""
-    with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
-        for line in file.read().split("\n"):
-            text = line.strip(" \t\r")
-            if text.startswith("# "):
-                continue
-            named = re.fullmatch(r"(?:export[ \t]+)?([A-Za-z_]\w{0,63})=(.*)", text)
-            value = named[2].strip("\"'") if named else ""
-            if named and is_usable(value):
-                yield from ((f"file:{named[1]}", form) for form in (named[2], value, text))
-            elif not named or not named[2].strip("="):  # padding of base64, not an assignment
-                yield "secrets-file", text
+# As dotenv reads it: blanks around "=", quotes over several lines, a comment behind a blank.
+ASSIGNMENT = regex(
+    r"""[ \t]*(?:export[ \t]+)?([A-Za-z_][\w.-]{0,63})[ \t]*=[ \t]*
+    ((?P<quote>["'])(?P<quoted>(?:\\[\s\S]|(?!(?P=quote))[^\\])*)(?P=quote)
+        |(?P<plain>(?!["'])[^\r\n]*?))
+    (?:(?<!=)[ \t]+\#[^\r\n]*)?[ \t]*\r?(?:\n|\Z)""",
+    re.VERBOSE,
+)
+QUOTED = {"n": "\n", "r": "\r", "t": "\t", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
+
+
+def without_backslash(found: re.Match[str]) -> str:
+    return QUOTED.get(found[1], found[1])
+
+
+def file_values(text: str, others: list[str]) -> Iterator[NamedValue]:
+    """The values in lines of VALUE or NAME=VALUE: the value, and each form in which it stands in
+    the file. The numbers of lines that assign none go to ``others``."""
+    position, number = 0, 1
+    while position < len(text):
+        end = text.find("\n", position) + 1 or len(text)
+        named = ASSIGNMENT.match(text, position)
+        if named and named[2].strip("="):  # else padding of base64, not an assignment
+            end = named.end()
+            value = named["plain"]
+            if value is None:
+                escapes = r"\\([\\'])" if named["quote"] == "'" else r"\\([\\'\"abfnrtv])"
+                value = re.sub(escapes, without_backslash, named["quoted"])
+            name, line = f"file:{named[1]}", text[position:end].strip(" \t\r\n")
+            if is_usable(value):
+                stands = line.partition("=")[2].strip(" \t")
+                forms = (value, named["quoted"] or value, named[2], stands, line)
+                yield from ((name, form) for form in dict.fromkeys(forms))
             else:
-                yield f"file:{named[1]}", value
+                yield name, value
+        else:
+            line = text[position:end].strip(" \t\r\n")
+            if line and not line.startswith("# ") and line != "#":
+                others.append(str(number))
+                yield "secrets-file", line
+        number += text.count("\n", position, end)
+        position = end
 
 
 def directory_values(path: str) -> Iterator[NamedValue]:
@@ -14974,6 +15014,8 @@ def unused_variables(glob: str) -> str:
     import fnmatch
 
     named = fnmatch.filter(os.environ, glob)
+    if not named and not set(glob).intersection("*?["):
+        raise click.UsageError(f"--secret-env {escape(glob)}: this variable isn't set")
     if not named:
         return "no variable has such a name"
     unused = [name for name in named if os.environ[name] and not is_usable(os.environ[name])]
@@ -14983,8 +15025,18 @@ def unused_variables(glob: str) -> str:
     return f"not hidden, because it is {why}: {first_names(unused)}" if unused else ""
 
 
+def doubts_about_secrets(given: dict[str, Any]) -> Iterator[str]:
+    """What may not be hidden as whoever wrote the options believes."""
+    for glob in given["secret_env"]:
+        if why := unused_variables(glob):
+            yield f"--secret-env {escape(glob)}: {escape(why)}"
+    for place in itertools.chain(*(file.others for file in given["secrets_file"])):
+        yield f"{place}: no assignment: the whole line is hidden"
+
+
 def make_scanner(given: dict[str, Any]) -> Scanner:
-    stated = itertools.chain(environment_values(given["secret_env"]), *given["secrets_file"])
+    files = (file.values for file in given["secrets_file"])
+    stated = itertools.chain(environment_values(given["secret_env"]), *files)
     secrets, unused = collections.defaultdict[str, list[str]](list), 0
     for name, value in stated:
         if is_usable(value):
@@ -15235,9 +15287,8 @@ def run(files: tuple[str, ...], **given: Any) -> int:
     reporter = Reporter(out, redaction, open_append("rejects", given, inputs))
     for folder in folders:
         folder.report(reporter)
-    for glob in given["secret_env"]:
-        if why := unused_variables(glob):
-            reporter.message(f"--secret-env {escape(glob)}: {escape(why)}")
+    for what in doubts_about_secrets(given):
+        reporter.message(what)
     options = {name: given[name] for name in given.keys() & convert.__annotations__.keys()}
     options |= {"view": view, "redaction": redaction if classes else None, "reporter": reporter}
     try:

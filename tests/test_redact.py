@@ -672,6 +672,28 @@ def test_secrets_file(tmp_path: Path) -> None:
     assert b"=[REDACTED:secrets-file]" in ended.stdout  # and no value in the marker's name
 
 
+LINES = "correct\nhorse"
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ("\ufeffPW=correct horse\r\n", "the correct horse battery"),
+    ("PW=correct horse # of production", "the correct horse battery"),
+    ("PW = correct horse", "the correct horse battery"),
+    ("export PW='correct horse' # x", "the correct horse battery"),
+    ("A=first-value\ncorrect horse", "the correct horse battery"),
+    ('A=1\nPW="correct\nhorse"', LINES), (r'PW="correct\nhorse"', LINES),
+    ('A=1\nPW="correct horse', 'PW="correct horse'),
+])  # fmt: skip
+def test_a_secrets_file_is_read_as_dotenv_reads_it(tmp_path: Path, text: str, said: str) -> None:
+    """What is no assignment is a value, and is said where others are assignments."""
+    (tmp_path / "env").write_text(text)
+    ended = process("--secrets-file", str(tmp_path / "env"), data=event("user", x=said))
+    assert b"[REDACTED:" in ended.stdout
+    assert b"horse" not in ended.stdout
+    told = f"agentfmt: {tmp_path}/env:2: no assignment: the whole line is hidden\n"
+    assert (told in ended.stderr) == (text in ("A=first-value\ncorrect horse", f"A=1\n{said}"))
+
+
 def test_secrets_directory(tmp_path: Path) -> None:
     (tmp_path / "pass word").write_text("correct horse\n")
     (tmp_path / ".hidden").write_text("battery the")
@@ -1318,6 +1340,7 @@ WHY_NOT = "not hidden, because it is shorter than 8 characters, or a path, a num
     ("MY_C*", f"--secret-env MY_C*: {WHY_NOT}: MY_CODE"),
     ("DEPLOY_* NO_SUCH_*", "--secret-env NO_SUCH_*: no variable has such a name"),
     ("MY_CODE", ""),  # whoever names it relies on that
+    ("NO_SUCH", ""),
 ])  # fmt: skip
 def test_a_variable_that_cannot_be_hidden(flags: str, said: str) -> None:
     env = {**ENVIRON, "MY_CODE": "zq-7k1", "DEPLOY_WORD": "correct horse"}
@@ -1325,4 +1348,5 @@ def test_a_variable_that_cannot_be_hidden(flags: str, said: str) -> None:
     ended = run("-q", *given_, data=whole_run(), env=env)
     assert (ended.stdout, ended.status) == (b"", 0 if said else 2)
     assert ended.stderr == f"agentfmt: {said}\n" or not said
-    assert said or "--secret-env MY_CODE: its value can't be hidden" in ended.stderr
+    why = "its value can't be hidden" if flags in env else "this variable isn't set; see"
+    assert said or f"--secret-env {flags}: {why}" in ended.stderr
