@@ -14950,11 +14950,11 @@ ASSIGNMENT = regex(
     (?:(?<!=)[ \t]+\#[^\r\n]*)?[ \t]*\r?(?:\n|\Z)""",
     re.VERBOSE,
 )
-QUOTED = {"n": "\n", "r": "\r", "t": "\t", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
+BACKSLASHED = {"n": "\n", "r": "\r", "t": "\t", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 
 
 def without_backslash(found: re.Match[str]) -> str:
-    return QUOTED.get(found[1], found[1])
+    return BACKSLASHED.get(found[1], found[1])
 
 
 def file_values(text: str, others: list[str]) -> Iterator[NamedValue]:
