@@ -2,7 +2,9 @@
 
     python tests/growth.py [ROW OR COLUMN]...
 
-An own job, not one of pytest's. Each kind is converted in three sizes, one twice the other. What is
+An own job; tests/test_growth.py tries each row once, at a small size.
+
+Each kind is converted in three sizes, one twice the other. What is
 compared is the number of calls of Python and C functions, which a busy machine does not change. The
 work of one C function isn't seen by that, so user time counts as well, with more room. The table
 shows by how much both grew for a doubling: 2 is linear. What grows faster is marked. Also: what a
@@ -234,8 +236,8 @@ OUTPUTS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
-def steps(data: Any, options: tuple[str, ...]) -> tuple[int, float]:
-    """How many calls a conversion takes, and how much time without counting them."""
+def calls(data: Any, options: tuple[str, ...]) -> int:
+    """How many calls of functions a conversion takes."""
     count = 0
 
     def counted(_frame: FrameType, what: str, _arg: Any) -> None:
@@ -247,7 +249,7 @@ def steps(data: Any, options: tuple[str, ...]) -> tuple[int, float]:
         convert(data, *options)
     finally:
         sys.setprofile(None)
-    return count, time_of(data, options)
+    return count
 
 
 def time_of(data: Any, options: tuple[str, ...]) -> float:
@@ -265,7 +267,7 @@ def growth(kind: Kind, options: tuple[str, ...], size: int) -> tuple[float, floa
     seen = []
     for count in (size, 2 * size, 4 * size):
         data, more = kind(count)
-        seen.append(steps(data, (*options, *more)))
+        seen.append((calls(data, (*options, *more)), time_of(data, (*options, *more))))
     (one, _), (two, short), (four, long) = seen
     return max(two / one, four / two), long / max(short, 0.02)
 
