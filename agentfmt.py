@@ -1,8 +1,8 @@
 # /// script
 # requires-python = ">=3.10"
 # dependencies = [
-#     "click>=8.1", "google-re2>=1.1", "ijson>=3.2,<4", "markdown-it-py>=3", "msgspec>=0.18.6",
-#     "tree-sitter>=0.23", "tree-sitter-bash>=0.23"
+#     "click>=8.1", "google-re2>=1.1", "ijson>=3.2,<4", "jinja2>=3.1", "markdown-it-py>=3",
+#     "msgspec>=0.18.6", "tree-sitter>=0.23", "tree-sitter-bash>=0.23"
 # ]
 # ///
 """agentfmt: read the event stream of a headless coding agent and write it in another form.
@@ -65,11 +65,11 @@ Contents, in the order of the file, in seven wings:
     action lines     one line for each call, cut to the terminal's width; a path keeps its end
     text output      progress: action lines and words; the status line of a terminal
     summaries        closing lines: how runs ended, and what they took
-    Markdown         texts of others in a document whose structure they can't change
-    report           prompts, words, actions and verdicts as the parts of a document
-    chapters         these in Markdown: the answer of a run first, its steps last
-    HTML             texts of others as HTML, words by their Markdown, timelines
-    page             the same document as a page: each call opens
+    Markdown         texts of others in a report, whose structure they can't change
+    report           runs as a tree: what was asked, said, thought and done, and how that ended
+    chapters         the tree in Markdown: the answer of a run first, its steps last
+    HTML             the sheet and the template of a page
+    page             the tree as a page: each call opens
     outputs          json, stream-json, cursor; tables of runs and of calls
     traces           OpenTelemetry's spans of runs and calls
     trajectories     documents of what was said and done, for Harbor and Phoenix
@@ -200,8 +200,7 @@ MAX_IMAGE, MAX_IMAGES = 1_000_000, 4  # bytes of an image on a page, and images 
 PROMPT_LINES, DIFF_LINES, OUTPUT_LINES = 10, 100, 10  # lines of each in a report
 PAGE_LINES, PAGE_TAIL = 200, 100  # the first and the last lines of a text on a page
 MAX_LINKS = 20  # of a run to changed files, and to failures
-MAX_BARS, MAX_LANES = 500, 6  # calls on a run's timeline, and how many stand below each other
-SLOWEST, SLOW_MS = 3, 1000  # slow calls that the timeline names; a call is slow from these ms
+SLOW_MS = 1000  # of a call, from which on the times of a run's calls are drawn
 TITLE = 100  # columns of the title of a run or call
 REPORT_COLUMNS = 500  # of a line of output in a report
 ITEM_COLUMNS, FILE_COLUMNS = 240, 40  # of an action in a report, of a FILE in its contents
@@ -374,6 +373,17 @@ def utc(milliseconds: float) -> Any:
     with contextlib.suppress(ValueError, OverflowError, OSError):
         return datetime.datetime.fromtimestamp(milliseconds / 1000, datetime.timezone.utc)
     return None
+
+
+DATE = "%-d %b %Y, %H:%M %Z"
+
+
+def local_time(milliseconds: float | None, form: str) -> str:
+    """A time since 1970 in the local zone; "" for one that has none."""
+    when = utc(milliseconds) if milliseconds is not None else None
+    with contextlib.suppress(ValueError, OverflowError, OSError):
+        return f"{when.astimezone():{form}}" if when else ""
+    return ""
 
 
 def format_size(count: int) -> str:
@@ -12501,16 +12511,15 @@ def end_words(event: Event, notes: RunNotes, *, final: bool) -> list[str]:
     segments, line = notes.speech, notes.partial_line
     if event.kind == IMPLIED:
         line.append(segments.held)
-    goes_on = any(segments.said) or any(segments.segment)  # since the last call
     segments.close()
     good = event.type == "result" and event.run.succeeded
     members = details(event) if good else {}
     stated = first_text(members.get("result"))
     # A filtered stream may hold no other words.
     rest, asked = "".join(line), STRUCTURED & members.keys()
-    # Some say the answer in their last line alone; others repeat words there.
+    # Some say the answer in their last line alone; others repeat words there, the last or all.
     said, repeated = ("".join(text.split()) for text in (segments.answer, stated))
-    other = not goes_on and said not in repeated and repeated not in said
+    other = not (said.endswith(repeated) or repeated.endswith(said))
     if not said or other or (asked and not segments.answer.endswith(stated)):
         rest = "\n".join(filter(None, (rest, stated)))
     line.clear()
@@ -12667,8 +12676,8 @@ def partly_stated(totals: Totals) -> Iterator[str]:
     for kind, noun in STATED.items():
         named[totals.runs_stating.get(kind, 0)].append(noun)
     for count, nouns in named.items():
-        if count < runs > 1:
-            yield f"{' and '.join(nouns)} stated by {count or 'none'} of {runs:,} runs"
+        if 0 < count < runs:
+            yield f"{' and '.join(nouns)} stated by {count} of {runs:,} runs"
 
 
 STATED = {"took": "time", "tokens": "tokens", "cost": "cost"}
@@ -12690,21 +12699,27 @@ def format_counts(counts: dict[str, int], noun: str, nouns: str = "", *, named: 
 
 # ---------------------------------------------------------------- Markdown
 #
-# Foreign texts as GitHub's Markdown: without HTML, closed at their end, and mentioning nobody.
-# Strings in, strings out. It must not know events.
+# Texts of others in a report: as text, as code, and words as HTML by their Markdown. Nothing in
+# them is markup of the report, and on GitHub they call nobody.
+# Strings in, Markdown and HTML out. It must not know events.
 
 # What GitHub takes for the name of a user, an issue or a commit, and the addresses of these: a user
 # is notified, and a reference shows in the other thread. Names within code do neither.
 ISSUE = r"[^\s/]{1,100}/[^\s/]{1,100}/(?:issues|pulls?|commits?|discussions|compare)/"  # on GitHub
+COMMIT = r"(?=[0-9]{0,40}[a-f])(?=[a-f]{0,40}[0-9])[0-9a-f]{7,40}"  # a number or a word is none
 MENTION = (
     rf"(?:https?://|www\.)[^\s/]{{1,255}}/{ISSUE}\S*[\w/]"
     r"|(?:(?<![A-Za-z0-9])\\?@[A-Za-z0-9]|(?:(?<![\w./-])[\w.-]{1,100}/[\w.-]{1,100})?\\?#\d"
     r"|(?<![A-Za-z0-9])GH\\?-\d"
-    r"|(?<![A-Za-z0-9])(?<![A-Za-z0-9]_)[0-9a-f]{7,40}(?:(?![A-Za-z0-9])|(?=https?:|ftp:|www\.)))"
+    rf"|(?<![A-Za-z0-9])(?<![A-Za-z0-9]_){COMMIT}(?:(?![A-Za-z0-9])|(?=https?:|ftp:|www\.)))"
     r"(?:(?:[\w@#/.:-]|\\(?=[@#]))*[A-Za-z0-9])?"  # what follows would begin a text
 )
 MENTIONS = regex(f"({MENTION})", re.IGNORECASE)
-NO_WIDTH = "\u200b"
+ADDRESS = r"(?:https?://|www\.)[^\s<>\"'`|\\]{1,2000}[\w/#=&]"
+LINKED = regex(f"({ADDRESS})", re.IGNORECASE)
+LINKED_OR_CALLED = regex(f"({ADDRESS}|{MENTION})", re.IGNORECASE)
+GITHUB = regex(rf"(?<=//)(?:www\.)?github\.com/(?={ISSUE})", re.IGNORECASE)
+MARKUP = regex(r"[\\`*&\[\]~]|\b_|_\b")
 
 
 def fence_around(text: str, least: int = 1) -> str:
@@ -12728,180 +12743,145 @@ def fenced(kind: str, lines: Iterable[str]) -> Iterator[str]:
 
 def literal(text: str) -> str:
     """A text in which nothing is markup; in an address, GitHub takes a backslash as it is."""
-    return quiet(text, lambda part: MARKUP.sub(r"\\\g<0>", part).replace("<", "&lt;"), code_span)
+    return parted(
+        MENTIONS, text, lambda part: MARKUP.sub(r"\\\g<0>", part).replace("<", "&lt;"), code_span
+    )
 
 
 def literal_html(text: str) -> str:
     """The same as HTML."""
-    return quiet(text, as_html, lambda name: f"<code>{as_html(name)}</code>")
+    return parted(MENTIONS, text, as_html, code_html)
 
 
-def quiet(text: str, plain: Callable[[str], str], code: Callable[[str], str]) -> str:
-    """A text whose parts are written as plain text, but as code if GitHub would notify somebody."""
-    parts = MENTIONS.split(text)
-    parts[::2], parts[1::2] = map(plain, parts[::2]), map(code, parts[1::2])
+def parted(
+    pattern: re.Pattern[str], text: str, plain: Callable[[str], str], found: Callable[[str], str]
+) -> str:
+    """A text written anew: what a pattern finds, and what stands between."""
+    parts = pattern.split(text)
+    parts[::2], parts[1::2] = map(plain, parts[::2]), map(found, parts[1::2])
     return "".join(parts)
-
-
-def quiet_name(name: str, around: str) -> str:
-    """A name as code; where backticks or bars are around it, code may end at another place, and
-    blanks of no width part its letters."""
-    if not any(char in "`|\\" for char in name + around):
-        return f"`{name}`"
-    parted = NO_WIDTH.join(name) if len(name) > 1 else name + NO_WIDTH
-    return MARKUP.sub(r"\\\g<0>", parted).replace("<", "&lt;")
 
 
 def as_html(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-MARKUP = regex(r"[\\`*&\[\]~]|\b_|_\b")
+def code_html(text: str) -> str:
+    return f"<code>{as_html(text)}</code>" if text else ""
 
 
-def safe_words(text: str) -> Iterator[str]:
-    """The lines of words, which are Markdown, with HTML only as text, and their fences closed.
-
-    What a fence holds stays as it is, so there must be no doubt where one begins and ends: a line
-    indented less than its fence would end the list item that holds both, and is moved to the right;
-    behind a list marker, a fence gets a line of its own; and after an empty line, one that is
-    indented by four or more is a fence, or indented code like all that it holds.
-    """
-    fence = margin = ""
-    for line in (escape_line(line.expandtabs(4)) for line in text.split("\n")):
-        if fence:
-            inside = line if line.startswith(margin) else margin + line.lstrip(" ")
-            ends = re.fullmatch(f" {{0,3}}{fence}{fence[0]}* *", inside[len(margin) :])
-            yield margin + fence if ends else inside
-            fence = "" if ends else fence
-        elif opened := FENCE.fullmatch(line):
-            marker, fence, language = opened.groups()
-            margin, listed = " " * len(marker), marker.rstrip()
-            if listed or len(marker) > 3:
-                yield ""
-            if listed:
-                yield listed
-            yield f"{margin}{fence}{language}"
-        else:
-            yield safe_line(line)
-    if fence:
-        yield margin + fence
+def escape_html(text: str) -> str:
+    """A text as it stands in HTML and in its attributes; control characters are shown."""
+    return without_commands(as_html(show_controls(text)).replace('"', "&quot;"))
 
 
-# A fence behind some levels of lists; in deeper ones it is text.
-FENCE = regex(
-    r"((?: |[-*+] |[0-9]{1,9}[.)] ){0,40})(`{3,}(?=[^`]*\Z)|~{3,}) *([\w+#.-]*).*", re.DOTALL
-)
+def show_controls(text: str) -> str:
+    return text if text.isprintable() else CONTROL.sub(show_control, join_surrogates(text))
 
 
-def safe_line(line: str) -> str:
-    """A line of words outside a fence, token by token, as GitHub's parser goes through it.
-
-    Only a code span may hold a "<", and nothing can take a part of one: a backtick without another
-    is escaped, as is the "(" of a link with a title, and in an address they are encoded. A table
-    ends spans at a "|": in such a line, nothing is left to them. An image becomes a link: whoever
-    sees the report would fetch it. Headings rank below those of the report."""
-    line = OPENS_BLOCK.sub(r"\1\\\2", line)
-    line = HEADING_MARK.sub(lambda mark: mark[1] + "#" * min(max(len(mark[2]) + 2, 4), 6), line)
-    closing, ends = dict[int, int](), dict[int, int]()
-    for ticks in reversed([*TICKS.finditer(line)]):
-        closing[ticks.start()] = ends.get(len(ticks[0]), 0)
-        ends[len(ticks[0])] = ticks.end()
-    parts, position, divided = list[str](), 0, False
-    while token := TOKEN.search(line, position):
-        parts.append(line[position : token.start()])
-        position = closing.get(token.start()) or token.end()
-        part = line[token.start() : position]
-        if position > token.end():
-            divided |= "|" in part
-            if divided:
-                part = MENTIONS.sub(lambda name: quiet_name(name[0], "|"), part)
-        elif token.lastgroup:
-            around = line[token.start() - 1 : token.start()] + line[position : position + 1]
-            if divided:
-                around += "|"
-            part = REWRITTEN[token.lastgroup](part, around)
-        parts.append(part)
-    safe = "".join((*parts, line[position:]))
-    if not divided:
-        return safe
-    safe = RUNS_ON.sub(lambda address: address[0].replace("`", " `"), safe)
-    return safe.replace("<", "&lt;").replace("![", r"!\[")
+def show_control(char: re.Match[str]) -> str:
+    return char[0] if char[0] in "\n\t" else char[0].encode("unicode_escape").decode()
 
 
-def percent(char: re.Match[str]) -> str:
-    return f"%{ord(char[0]):02X}"
+def without_commands(text: str) -> str:
+    """HTML that no CI runner takes for commands."""
+    text = HASHES.sub("&#35;", text) if "#" in text else text
+    return text.replace("::", "&#58;:")
 
 
-def safe_name(text: str, around: str) -> str:
-    return quiet_name(text.replace("\\", ""), around)
+def linked(text: str, *, calls: bool) -> str:
+    """A text as HTML, whose addresses are links. Where names ``call`` people, they are code, and
+    what leads to GitHub goes by the address that its own bots use: without a trace there."""
+
+    def link(found: str) -> str:
+        if not LINKED.fullmatch(found):
+            return code_html(found)
+        to = found if WEB.match(found) else f"https://{found}"
+        return f'<a href="{escape_html(away(to) if calls else to)}"{REL}>{as_html(found)}</a>'
+
+    return parted(LINKED_OR_CALLED if calls else LINKED, text, as_html, link)
 
 
-def safe_address(text: str, around: str) -> str:
-    """An address, of which GitHub makes a link, unless it stands in brackets: one that holds a name
-    becomes a link that does not depend on that; behind a backslash nothing is a link."""
-    if MENTIONS.search(text):
-        code = quiet_name(text, around)
-        return f"[{code}]({text})" if ADDRESS.fullmatch(text) and "\\" not in around else code
-    return IN_ADDRESS.sub(percent, text).replace("<", "&lt;")
+def away(address: str) -> str:
+    return GITHUB.sub("redirect.github.com/", address)
 
 
-def safe_link(text: str, around: str) -> str:
-    """A link whose text mentions nobody. It leads to GitHub by the address that GitHub's own bots
-    use for issues: without a trace in the other thread."""
-    words, _, to = text.rpartition("](")
-
-    def safe(part: re.Match[str]) -> str:
-        beside = around + words[part.start() - 1 : part.start()] + words[part.end() :][:1]
-        return quiet_name(part[1], beside) if part[1] else part[0]
-
-    image = "\\" if text.startswith("!") else ""
-    return f"{image}{NAME_IN_LINK.sub(safe, words)}]({GITHUB.sub('//redirect.github.com/', to)}"
+REL = ' rel="noopener noreferrer nofollow"'
+WEB = regex(r"(?i)https?://")
 
 
-def safe_entity(text: str, around: str) -> str:
-    """A character that is spelled as an entity: as code it is no part of a name."""
-    from html import unescape
+@functools.cache
+def markdown_reader(*, calls: bool) -> Any:
+    """A parser of Markdown that makes neither HTML of others nor images, and links to the web only.
+    Its import takes as long as all others."""
+    from markdown_it import MarkdownIt
 
-    char = unescape(text)
-    return quiet_name(char, around) if re.fullmatch(r"[\w@#/.:-]", char) else text
+    def text(_renderer: Any, tokens: Any, at: int, _options: Any, _env: Any) -> str:
+        shown = tokens[at].content
+        return as_html(shown) if tokens[at].meta.get("linked") else linked(shown, calls=calls)
+
+    reader = MarkdownIt("js-default", {"html": False, "linkify": False}).disable("image")
+    reader.validateLink = WEB.match  # type: ignore[method-assign, assignment]
+    reader.core.ruler.push("tame", functools.partial(tame, calls=calls))
+    reader.add_render_rule("text", text)
+    return reader
 
 
-# Where a line may begin a fence, or the definition of a link or footnote.
-OPENS_BLOCK = regex(r"\A([-*+>0-9.) ]*)(~~~|\[(?![^\[\]\\]*\](?!:)))")
-TICKS = regex("`+")
-# What is left: escapes, links, addresses in brackets. What may be none is rewritten.
-TO = r"\]\([^\s()<>\"'`\\|]*\)"
-TOKEN = regex(
-    rf"(?P<name>{MENTION})"
-    rf"|\\[!-/:-@\[-_{{-~]|(?P<link>!?\[(?:[^][`\\<|]|`[^][`<|]+`|\[[^][`\\<|]*\](?!\())*{TO})"
-    r"|(?P<bracketed><(?:https?|ftp)://[^\s<>`|\\\[\]]+>)|(?P<entity>&#?\w{1,32};)"
-    r"|(?P<address>(?:https?://|ftp://|www\.)[^ ]*)|(?P<escaped>\\?`+|\]\(|!\[)|(?P<html><)",
-    re.IGNORECASE,
-)
-# An address that would take the beginning of a code span: without brackets it ends at a blank.
-RUNS_ON = regex(r"(?:https?://|ftp://|www\.)[^\s`]*`?", re.IGNORECASE)
-NAME_IN_LINK = regex(f"`[^`]+`|({MENTION})", re.IGNORECASE)
-ADDRESS = regex(r"(?i)https?://[^\s()<>\"'`\\|]*")
-GITHUB = regex(rf"//(?:www\.)?github\.com/(?={ISSUE})", re.IGNORECASE)
-HEADING_MARK = regex(r"\A([-*+>0-9.) ]*)(#{1,6})(?=\s|\Z)")
-MISLEADING = regex(r"[`(!]")
-IN_ADDRESS = regex(r"[`\\]|!(?=\[)")
-# How these tokens are written; what stands around them matters to names.
-REWRITTEN: dict[str, Callable[[str, str], str]] = {
-    "name": safe_name, "link": safe_link, "address": safe_address, "entity": safe_entity,
-    "bracketed": lambda text, around: (
-        quiet_name(text[1:-1], around) if MENTIONS.search(text) else text
-    ),
-    "escaped": lambda text, _around: MISLEADING.sub(r"\\\g<0>", text.removeprefix("\\")),
-    "html": lambda _text, _around: "&lt;",
-}  # fmt: skip
+def tame(state: Any, *, calls: bool) -> None:
+    """Headings rank below the document's own, without gaps; nothing has a style attribute, which a
+    page's policy forbids; links send no referrer, and have no further ones inside."""
+    above = list[str]()  # the headings that a token stands below
+    for token in state.tokens:
+        if token.type == "heading_open":
+            above = [*itertools.takewhile(token.tag.__gt__, above), token.tag]
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(len(above) + 2 + calls, 6)}"
+        if style := token.attrs.pop("style", ""):  # of a cell
+            token.attrs["align" if calls else "class"] = str(style).removeprefix("text-align:")
+        depth = 0
+        for inner in token.children or ():
+            depth += inner.nesting if inner.type in ("link_open", "link_close") else 0
+            inner.meta["linked"] = depth > 0
+            if inner.type == "link_open":
+                inner.attrs["rel"] = "noopener noreferrer nofollow"
+                inner.attrs["href"] = away(inner.attrs["href"]) if calls else inner.attrs["href"]
+
+
+def words_html(text: str, *, calls: bool = False) -> str:
+    """Words, which are Markdown, as HTML."""
+    text = show_controls(text.strip().replace("\r\n", "\n"))
+    if max(map(len, text.split("\n\n"))) > MAX_PARAGRAPH:
+        return f"<pre>{escape_html(text)}</pre>"
+    return without_commands(markdown_reader(calls=calls).render(text).strip())
+
+
+def said_in_markdown(text: str) -> str:
+    """Words as HTML in a report in Markdown, where an empty line would end it. A line without any
+    markup stays as it is."""
+    shown = words_html(text, calls=True)
+    if shown == f"<p>{text}</p>" and PLAIN_WORDS.fullmatch(text):
+        return text
+    return EMPTY_LINE.sub("&#10;", shown)
+
+
+PLAIN_WORDS = regex(r"[^\W_][\w ,;.!?'()-]*")
+EMPTY_LINE = regex(r"\n(?=[ \t\n])")
+
+
+def asked_in_markdown(text: str) -> str:
+    """A prompt in such a report: it is typed text, and shown as it was typed."""
+    lines = (line.expandtabs(4) for line in show_controls(text.replace("\r\n", "\n")).split("\n"))
+    blanks = ((len(line) - len(line.lstrip(" ")), line.lstrip(" ")) for line in lines)
+    shown = ("&nbsp;" * count + linked(rest, calls=True) for count, rest in blanks)
+    inside = "<br>\n".join(shown)
+    return f"<blockquote>{without_commands(inside)}</blockquote>"
 
 
 # ---------------------------------------------------------------- report
 #
-# A report for people: prompts, words, actions, diffs, what failed commands printed, verdicts.
-# Events in, a document's parts out. It must not know agents.
+# A report for people as a tree: of each run what was asked, said, thought and done, and how it
+# ended. A form renders it once, at the end. What doesn't fit is left out of the tree before.
+# Events in, chapters of steps out. It must not know agents.
 
 
 def other_arguments(call: FinishedCall) -> str:
@@ -12919,7 +12899,7 @@ def other_arguments(call: FinishedCall) -> str:
 def words_of_call(call: FinishedCall) -> str:
     """The answer of a sub-agent, or the tasks of a to-do list: words in Markdown."""
     if call.outcome.tool == "task" and call.outcome.status == "ok":
-        return call.returned
+        return shorten_text(call.returned, MAX_WORDS)
     todos = [*Node(call.arguments.get("todos")).each()][:PAGE_LINES]
     states = [as_text(todo["status"]).rpartition("_")[2].lower() for todo in todos]
     marked = zip((TODO_MARKS.get(state, "○") for state in states), todos, strict=True)
@@ -12937,7 +12917,7 @@ def returned_text(call: FinishedCall) -> str:
     return "" if done else call.returned
 
 
-# What the item of a call opens, by kind.
+# What a call opens, by kind.
 CALL_DETAILS: dict[str, Callable[[FinishedCall], str]] = {
     "prompt": lambda call: (
         as_text(call.arguments.get("prompt")) if call.outcome.tool == "task" else ""
@@ -12950,20 +12930,35 @@ CALL_DETAILS: dict[str, Callable[[FinishedCall], str]] = {
     "text": returned_text,
     "printed": operator.attrgetter("printed"),
 }
+UNCUT = ("prompt", "words", "images")  # of these; of others the first and the last lines are shown
 
 
-class Item(NamedTuple):
-    """The line of an action, and what it opens."""
+NO_ACTION = Action("")
 
-    act: Action
-    place: str = ""  # its ID
+
+class Step(Struct, kw_only=True):
+    """Something that was asked, said, thought or done in a run."""
+
+    kind: str  # asked, said, thought or done
+    text: str = ""
+    at: int | None = None  # when it was said, in milliseconds since 1970
+    images: list[str] = []  # addresses
+    act: Action = NO_ACTION  # while its sub-agent is at work
+    place: str = ""  # the ID of a call
+    tool: str = ""
     took: int | None = None
-    details: Mapping[str, str] = {}
-    below: str = ""  # where the steps of its sub-agent will stand, if it has any
+    span: tuple[int, int] | None = None
+    details: dict[str, str] = {}  # what it opens
+    cut: bool = False  # is that left out?
+    below: list[Step] = []  # what its sub-agent did
 
     @property
-    def label(self) -> str:
-        return self.act.verb if self.act.verb and self.act.target else self.act.label
+    def failed(self) -> bool:
+        return self.act.failed or any(step.failed for step in self.below)
+
+    @property
+    def good(self) -> bool:
+        return self.kind == "done" and not self.act.running and not self.failed
 
     @property
     def state(self) -> str:
@@ -12971,106 +12966,181 @@ class Item(NamedTuple):
             return "running"
         return "bad" if self.act.failed else "ok"
 
+    @property
+    def label(self) -> str:
+        return self.act.verb if self.act.verb and self.act.target else self.act.label
 
-def change_words(file: FileChange) -> str:
-    """What a run did to a file, as "+4 −2", or "new, +11"."""
-    signed = (("+", file.added), ("−", file.removed))
-    lines = " ".join(f"{sign}{count}" for sign, count in signed if count)
-    word = {"created": "new", "edited": ""}.get(file.change, file.change)
-    return ", ".join(filter(None, (word, lines)))
+    @property
+    def outcome(self) -> str:
+        """How it ended, without what a mark says."""
+        return ", ".join(fact for fact in self.act.outcome.split(", ") if fact != "exit 0")
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return self.text, self.act.target, self.act.outcome, *self.details.values()
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes."""
+        own = sum(map(byte_length, self.texts))
+        return own + sum(map(len, self.images)) + STEP_SIZE + sum(step.size for step in self.below)
+
+    def close(self, *, failed: bool) -> int:
+        """Leave out what it opens, unless it failed and others are to be closed; bytes saved."""
+        saved = sum(step.close(failed=failed) for step in self.below)
+        if self.details and self.state == ("bad" if failed else "ok"):
+            saved += sum(map(byte_length, self.details.values()))
+            self.details, self.cut = {}, True
+        return saved
 
 
-GAP, END_OF_LIST = 2, 14  # bytes that part a block from the next, and words from calls before them
-BELOW = "\0"  # stands for what a sub-agent did: texts of others have no control characters here
+STEP_SIZE = 20  # bytes around its texts, or more
 
 
-class Step(NamedTuple):
-    """A call or a message in a report: its forms, the best first."""
+def byte_length(text: str) -> int:
+    return len(text) if text.isascii() else len(encode_line(text))
 
-    forms: Sequence[Any]  # texts, or their bytes once they are kept
-    noun: str
-    failed: bool = False
-    call: str | None = None  # its ID, if it has steps below
-    parent: str | None = None  # the call that it stands below
-    depth: int = 0  # of calls above it
-    cut: bool = False  # is the best left out?
 
-    def size(self, form: int = 0) -> int:
-        text = self.forms[form]
-        margins = 2 * self.depth * (1 + text.count(b"\n")) if self.depth else 0
-        return len(text) + margins + (GAP if self.noun == "call" else END_OF_LIST)
+def all_steps(steps: Iterable[Step]) -> Iterator[Step]:
+    for step in steps:
+        yield step
+        yield from all_steps(step.below)
+
+
+def in_groups(steps: Iterable[Step]) -> Iterator[tuple[str, list[Step]]]:
+    """Steps one by one, without a name, but many good calls in a row with one."""
+    for good, row in itertools.groupby(steps, operator.attrgetter("good")):
+        some = [*row]
+        if good and len(some) >= MANY_GOOD:
+            yield f"{plural(len(some), 'action')}, all ok", some
+        else:
+            yield from (("", [step]) for step in some)
+
+
+MANY_GOOD = 12
 
 
 class Chapter:
-    """A run in a report: its parts by their names, each with its forms, the best first, and the
-    last of its steps."""
+    """A run in a report."""
 
-    def __init__(self, number: int) -> None:
-        self.number = number  # of the runs in the report
-        self.parts: dict[str, list[bytes]] = {}
-        self.steps = collections.deque[Step]()
+    def __init__(self, run: Run, number: int) -> None:
+        self.run, self.number = run, number  # of the runs in the report
+        self.notes = notes_of(run)
+        self.steps: list[Step] = []
+        self.calls: dict[str | None, Step] = {}  # those that may have steps below
         self.missing: dict[str, int] = {}  # steps that are left out
-        self.row = ""  # in the table of runs
-        self.framed = True  # is there room for steps at all?
-        self.size = 0  # bytes of its parts and steps
+        self.brief = False  # is there no room to name the files?
+        self.title = ""  # the first line that was asked or said
+        self.said_ms: int | None = None  # when the words began that are being said
+        self.dated_ms: int | None = None  # the last time that was shown
 
-    def __getitem__(self, name: str) -> bytes:
-        """The best form of a part for which there is room."""
-        return next(iter(self.parts.get(name, ())), b"")
+    @property
+    def totals(self) -> Totals:
+        return self.notes.totals
+
+    @property
+    def size(self) -> int:
+        files = 0 if self.brief else sum(map(len, itertools.islice(self.totals.files, MOST_FILES)))
+        return CHAPTER_SIZE + files + sum(step.size for step in self.steps)
+
+    def place(self, further: int = 0) -> str:
+        """The ID of the last finished call, or of one that goes on when the run ends."""
+        number = sum((*self.totals.actions.values(), *self.totals.nested.values()))
+        return f"{self.number}.{number + further}"
+
+    def name_it(self, text: str) -> None:
+        first = next(filter(str.strip, text.split("\n")), "")
+        self.title = self.title or truncate(first.strip("*# "), TITLE)
+
+    def new_minute(self, ms: int | None) -> int | None:
+        """A time, if it differs from the one of the words before."""
+        before, self.dated_ms = self.dated_ms or self.notes.started_ms, ms or self.dated_ms
+        return ms if ms and ms // 60_000 != (before or 0) // 60_000 else None
+
+    def call(self, identity: str | None, parent: str | None) -> Step:
+        """The step of a call, to which its sub-agent may add before and after its end. It stands
+        where it was first heard of, and what is too deep beside the others."""
+        among = self.inside(parent)  # it may be said to be below itself
+        step = self.calls.get(identity)
+        if step is None or step.act is not NO_ACTION:
+            step = self.calls[identity] = Step(kind="done")
+            among.append(step)
+        return step
+
+    def inside(self, parent: str | None) -> list[Step]:
+        """The steps among which those of a sub-agent belong."""
+        above, steps = self.notes.ancestors(parent), self.steps
+        for call in above if len(above) < MAX_DEPTH else ():
+            if call not in self.calls:
+                self.calls[call] = Step(kind="done")
+                steps.append(self.calls[call])
+            steps = self.calls[call].below
+        return steps
+
+    def end(self) -> None:
+        """What is below calls that are not shown stands in their place."""
+
+        def shown(steps: list[Step]) -> Iterator[Step]:
+            for step in steps:
+                step.below = [*shown(step.below)]
+                if step.kind == "done" and step.act is NO_ACTION:
+                    yield from step.below
+                else:
+                    yield step
+
+        self.steps = [*shown(self.steps)]
+        self.calls.clear()
 
     def fit(self, room: int) -> None:
-        """Leave out what there is no room for: parts get their share in the order of SHARES, and
-        the steps what is left."""
-        if self.size + FRAME_SIZE <= room:
-            return
-        left = room
-        for name in filter(self.parts.__contains__, SHARES):
-            most = left * SHARES[name] - GAP
-            self.parts[name] = [form for form in self.parts[name] if len(form) <= most]
-            left -= len(self[name]) + GAP
-        self.framed = left >= FRAME_SIZE
-        self.fit_steps(left - FRAME_SIZE)
-        parts = sum(len(self[name]) + GAP for name in self.parts)
-        self.size = parts + sum(map(Step.size, self.steps))
+        """Leave out what there is no room for: what good calls open, what others do, the first
+        steps, names of files, the ends of the prompt and of the answer, and these."""
+        size = self.size
+        for failed, step in itertools.product((False, True), self.steps):
+            if size <= room:
+                return
+            size -= step.close(failed=failed)
+        kept = [step for step in self.steps if step is self.asked or step is self.answer]
+        while len(self.steps) > len(kept) and size > room:
+            size -= self.leave_out(next(step for step in self.steps if step not in kept))
+        if size > room:
+            self.brief, size = True, self.size
+        for step in kept:
+            if size > room:
+                size -= step.size
+                step.text = shorten_text(step.text, max(room - size - 2 * STEP_SIZE, TITLE))
+                size += step.size
+        if size > room:
+            size -= sum(map(self.leave_out, kept))
 
-    def fit_steps(self, room: int) -> None:
-        """Leave out the first steps, and of the others what they open, that of failures last."""
-        kept, left = collections.deque[Step](), room
-        while self.steps and (size := self.steps[-1].size(-1)) <= left:
-            left -= size
-            kept.appendleft(self.steps.pop())
-        for step in self.steps:
-            add_count(self.missing, step.noun)
-        self.steps = kept
-        for at in sorted(range(len(kept)), key=lambda at: (not kept[at].failed, -at)):
-            step = kept[at]
-            more = [step.size(n) - step.size(-1) for n in range(len(step.forms))]
-            best = next(n for n, size in enumerate(more) if size <= left)
-            left -= more[best]
-            kept[at] = step._replace(forms=step.forms[best:], cut=step.cut or best > 0)
+    def leave_out(self, step: Step) -> int:
+        """Leave out a step, of which all those before are; its size."""
+        self.steps.remove(step)
+        add_count(self.missing, NOUNS[step.kind])
+        return step.size
 
-    def nested(self, fill: Callable[[bytes, list[bytes]], bytes]) -> list[Step]:
-        """The steps, those of sub-agents within the calls that they stand below."""
-        found: dict[str | None, list[Step]] = {None: []}
-        for step in self.steps:
-            inner = found.pop(step.call, []) if step.call is not None else []
-            text = fill(step.forms[0], [each.forms[0] for each in inner])
-            found.setdefault(step.parent, []).append(step._replace(forms=[text]))
-        return [step for steps in found.values() for step in steps]
+    @property
+    def asked(self) -> Step | None:
+        """The prompt of the run."""
+        first = self.steps[0] if self.steps else None
+        return first if first and first.kind == "asked" else None
+
+    @property
+    def answer(self) -> Step | None:
+        """Its last words, as long as they aren't those of a failed run that went on."""
+        said = [step for step in self.steps if step.kind == "said"][-1:]
+        return said[0] if said and (self.run.succeeded or said[0] is self.steps[-1]) else None
 
     def left_out(self) -> str:
         counts = [plural(number, noun) for noun, number in self.missing.items()]
-        if bare := sum(step.cut for step in self.steps if step.noun == "call"):
+        if bare := sum(step.cut for step in all_steps(self.steps)):
             counts.append(f"details of {plural(bare, 'call')}")
         return f"{', '.join(counts)} left out" if counts else ""
 
 
-FRAME_SIZE = 200  # bytes around the steps
+NOUNS = {"asked": "message", "said": "message", "thought": "thought", "done": "call"}
+CHAPTER_SIZE = 400  # bytes around its steps
+FILES_OPEN, MOST_FILES = 10, 100  # in the table of a run
 LEAST_CHAPTER = 1000  # bytes, for which there is room, or a run isn't shown
-# How much of the room that is left a part may take, the most important first.
-SHARES = {
-    "heading": 1.0, "answer": 0.75, "foot": 1.0, "sums": 1.0, "prompt": 0.5, "files": 0.5,
-}  # fmt: skip
 
 
 def share(needs: Iterable[int], room: int) -> int:
@@ -13079,66 +13149,23 @@ def share(needs: Iterable[int], room: int) -> int:
     whole = room
     for count, need in zip(range(len(each), 0, -1), each, strict=True):
         if need * count > room:
-            return room // count
+            return max(room // count, 0)
         room -= need
     return whole
 
 
-class RunInReport:
-    """What is noted of a run in a report until it ends."""
-
-    def __init__(self, run: Run, chapter: Chapter) -> None:
-        self.run, self.notes, self.chapter = run, notes_of(run), chapter
-        self.title = ""  # the first line that was asked or said
-        self.words = ""  # the last ones
-        self.said_ms: int | None = None  # when the words began that are being said
-        self.dated_ms: int | None = None  # the last time that was shown
-        self.places: dict[str, str] = {}  # of the first change of each file
-        self.above: set[str | None] = set()  # calls that have steps below
-        # On a page:
-        self.bars: list[Any] = []  # of its timeline
-        self.failures: list[Any] = []  # links to the first
-
-    def name_it(self, text: str) -> str:
-        first = next(filter(str.strip, text.split("\n")), "")
-        first = truncate(first.strip("# "), TITLE)
-        self.title = self.title or first
-        return first
-
-    def place(self, further: int = 0) -> str:
-        """The ID of the last finished call, or of one that goes on when the run ends."""
-        totals = self.notes.totals
-        number = sum((*totals.actions.values(), *totals.nested.values()))
-        return f"{self.chapter.number}.{number + further}"
-
-    def new_minute(self, ms: int | None) -> int | None:
-        """A time, if it differs from the one of the words before."""
-        before, self.dated_ms = self.dated_ms, ms or self.dated_ms
-        return ms if ms and ms // 60_000 != (before or 0) // 60_000 else None
-
-
 class Document(Writer):
     """A report, written at the end of the input, for its head says how all ended: of each run the
-    prompts, the words, the actions, and how it ended, as long as there is room. It follows the
-    events, and its forms write these parts. What a sub-agent did stands below its own action."""
+    prompts, the words, the actions, and how it ended, as long as there is room. What a sub-agent
+    did stands below its own action. A form renders the chapters."""
 
     prose = hides = True
     options = Text.options - {"diff", "thinking"} | {"max-event", "max-report"}
     defaults: ClassVar[Mapping[str, Any]] = {
         "actions": "stdout", "messages": "chat", "detail": True, "tail": OUTPUT_LINES,
     }  # fmt: skip
+    requires: ClassVar[Mapping[str, str]] = {"markdown_it": "markdown-it-py"}
     most: ClassVar[int]  # bytes
-    between: ClassVar[bytes]  # two chapters
-    # What a form writes: a prompt or words, and when these were said; an Item; thoughts; a step and
-    # those below it; the parts of a chapter whose run has ended; a chapter of such parts; what
-    # stands above all chapters, the best form first, and below; a prompt with images. ``opens``
-    # tells the kinds of details that an action's item opens.
-    asked: Any
-    said: Any
-    write_item: Any
-    thought: Any
-    fill: Any
-    frame = lay_out = heads = foot = opens = pictured = cast("Any", None)
 
     def __init__(self, view: View, notes: Notes) -> None:
         super().__init__(view, notes)
@@ -13146,202 +13173,166 @@ class Document(Writer):
         self.words, self.final = view.words, view.final
         self.event_type = SpokenEvent if self.words else Event
         self.room = view.max_report or self.most
-        self.runs: dict[Run, RunInReport] = {}
         self.begun = 0  # chapters so far
-        self.latest: RunInReport | None = None
-        self.chapters: dict[int, Chapter] = {}
-        self.good: list[int] = []  # chapters of runs that succeeded
+        self.open: dict[Run, Chapter] = {}
+        self.latest: Chapter | None = None
+        self.chapters: list[Chapter] = []
         self.size = 0
+
+    def render(self, chapters: list[Chapter]) -> bytes:
+        raise NotImplementedError
+
+    def opens(self, act: Action) -> Mapping[str, tuple[int, int]]:
+        """The kinds of details that an action opens, and how many first and last lines of each."""
+        raise NotImplementedError
 
     def lines(self, events: Iterable[Any]) -> Iterator[bytes]:
         for event in events:
             run = event.run
             if run is not None:
-                if run not in self.runs:
-                    self.runs[run] = RunInReport(run, self.new_chapter())
-                self.latest = self.runs[run]
+                self.latest = self.open.get(run) or self.begin(run)
                 self.follow(event, self.latest)
             elif event.kind == IMPLIED:
-                yield from self.close_all(self.notes.total)
+                yield from filter(None, (self.write(),))
             elif event.kind == NO_RUN:
                 run = Run(None, event.where)
                 run.agent, run.reason = "", event.text
-                self.close(RunInReport(run, self.new_chapter()))
-            elif self.latest and self.acts and self.detail and (ended := notice_action(event)):
-                self.put(self.latest, Step([self.write_item(Item(ended))], "call"))
+                self.ended(self.begin(run))
+            elif self.latest and self.acts and self.detail and (notice := notice_action(event)):
+                self.put(self.latest, Step(kind="done", act=notice))
 
-    def new_chapter(self) -> Chapter:
+    def begin(self, run: Run) -> Chapter:
         self.begun += 1
-        self.chapters[self.begun] = Chapter(self.begun)
-        return self.chapters[self.begun]
+        self.open[run] = Chapter(run, self.begun)
+        self.chapters.append(self.open[run])
+        return self.open[run]
 
-    def follow(self, event: Any, part: RunInReport) -> None:
-        notes = part.notes
+    def follow(self, event: Any, part: Chapter) -> None:
+        """Take an event for what was asked, said, thought or done, or for the end."""
+        notes, ends = part.notes, ends_run(event)
         notes.date(event)
-        part.dated_ms = part.dated_ms or notes.started_ms  # the head of a run says so
         if event.type == "thinking":
-            self.say(part, notes.think(event))
+            self.said(part, notes.think(event))
             return
         if thoughts := notes.end_thoughts():
-            shown = self.thought(shorten_text(thoughts, MAX_WORDS))
-            self.put(part, Step([shown], "thought"))
+            self.put(part, Step(kind="thought", text=shorten_text(thoughts, MAX_WORDS)))
         if self.acts and self.detail and (waited := notes.end_wait(event)):
-            self.put(part, self.step(part, Item(waited)))
+            self.put(part, Step(kind="done", act=waited))
         if event.type == "assistant":
             new = notes.speech.say(event) if self.words else ""
             if not event.unprinted and not self.final:
                 notes.partial_line.append(new)
             part.said_ms = part.said_ms or (said_ms(event) if new else None)
-        else:
-            self.follow_deed(event, part)
-
-    def follow_deed(self, event: Any, part: RunInReport) -> None:
-        """Follow an event that ends a segment of words, or adds none."""
-        notes, ends = part.notes, ends_run(event)
-        if self.words and (ends or event.type in SEGMENT_ENDS):
-            words = "\n".join(end_words(event, notes, final=self.final)).strip()
-            show = self.answer if ends else self.say
-            show(part, words)
-        if event.finished_call:
-            if self.acts:
-                self.act(part, event.finished_call)
-        elif ends:
-            self.close(part)
-        elif event.type == "user":
-            asked = self.view.messages == "chat" and is_prompt(event)
-            prompt, images = (words_of(event).strip(), images_in(event.raw)) if asked else ("", ())
-            if prompt or images:
-                self.ask(part, shorten_text(prompt, MAX_WORDS), said_ms(event), images)
-        elif self.acts and self.detail and (ended := notice_action(event)):
-            self.put(part, self.step(part, Item(ended), event.call_id))
-
-    def ask(self, part: RunInReport, prompt: str, at: int | None, images: Sequence[str]) -> None:
-        """Write a prompt; its images are named where they aren't shown."""
-        first, at, chapter = part.name_it(prompt), part.new_minute(at), part.chapter
-        opens = not (chapter.parts or chapter.steps or chapter.missing)
-        prompt = shorten_text(prompt, self.room // 4) if opens else prompt
-        named = (f"[{image_name(image)}]" for image in images)
-        forms = [self.asked("\n\n".join(filter(None, (prompt, *named))), at)]
-        if images and self.pictured:
-            forms.insert(0, self.pictured(self.asked(prompt, at), images))
-        if opens:
-            self.add(chapter, "prompt", *forms, self.asked(first))
-        else:
-            self.put(part, Step(forms, "message"))
-
-    def answer(self, part: RunInReport, words: str) -> None:
-        """Write the last words of a run."""
-        self.say(part, words)
-
-    def say(self, part: RunInReport, words: str) -> None:
-        at, part.said_ms = part.said_ms, None
-        if not words:
             return
-        part.name_it(words)
-        part.words = shorten_text(words, MAX_WORDS)
-        self.put(part, Step([self.said(part.words, part.new_minute(at))], "message"))
+        if self.words and (ends or event.type in SEGMENT_ENDS):
+            self.said(part, "\n".join(end_words(event, notes, final=self.final)).strip())
+        if self.acts:
+            self.did(part, event)
+        if ends:
+            self.ended(part)
+        elif self.view.messages == "chat" and is_prompt(event):
+            self.asked(part, words_of(event).strip(), said_ms(event), images_in(event.raw))
 
-    # What is kept.
+    def asked(self, part: Chapter, prompt: str, at: int | None, images: list[str]) -> None:
+        part.name_it(prompt)
+        text, at = shorten_text(prompt, MAX_WORDS), part.new_minute(at)
+        if text or images:
+            self.put(part, Step(kind="asked", text=text, at=at, images=images))
 
-    def put(self, part: RunInReport, step: Step) -> None:
-        depth = len(part.notes.ancestors(step.parent))
-        parent = step.parent if depth < MAX_DEPTH else None
-        if parent is not None:
-            part.above.add(parent)
-        forms = [*map(encode_line, step.forms)]
-        step = step._replace(forms=forms, parent=parent, depth=depth)
-        part.chapter.steps.append(step)
-        self.grow(part.chapter, step.forms[0], step.size())
+    def said(self, part: Chapter, words: str) -> None:
+        at, part.said_ms = part.said_ms, None
+        if words:
+            part.name_it(words)
+            text, at = shorten_text(words, MAX_WORDS), part.new_minute(at)
+            self.put(part, Step(kind="said", text=text, at=at))
 
-    def add(self, chapter: Chapter, name: str, *forms: str) -> None:
-        texts = [encode_line(form) for form in forms if form]
-        if texts:
-            chapter.parts[name] = texts
-            self.grow(chapter, texts[0], len(texts[0]) + GAP)
+    def did(self, part: Chapter, event: Event) -> None:
+        """Add a call that has ended, or a notice."""
+        call: FinishedCall | None = event.finished_call
+        if self.detail and (notice := notice_action(event)):
+            self.put(part, Step(kind="done", act=notice))
+        if call and event.unprinted:
+            part.calls.pop(event.call_id, None)  # what its sub-agent did stays
+        elif call:
+            step = part.call(event.call_id, call.parent)
+            if (
+                call.outcome.tool != "task" and not step.below
+            ):  # no sub-agent's, of which more comes
+                part.calls.pop(event.call_id)
+            step.act, step.place, step.tool = call.label, part.place(), call.outcome.tool
+            if self.detail:
+                step.act, step.took, step.span = call.action, call.duration_ms, call.span
+                step.details = self.details(call)
+            self.grow(step)
 
-    def grow(self, chapter: Chapter, text: bytes, size: int) -> None:
+    def details(self, call: FinishedCall) -> dict[str, str]:
+        """What the line of a call opens."""
+        opens = self.opens(call.action)
+        texts = {kind: CALL_DETAILS[kind](call) for kind in opens}
+        return {
+            kind: text if kind in UNCUT else "\n".join(cut_lines(text, *opens[kind]))
+            for kind, text in texts.items()
+            if text.strip()
+        }
+
+    def ended(self, part: Chapter) -> None:
+        """Add the calls that go on when a run ends, and note what is left of it."""
+        notes = part.notes
+        going = [call for call in notes.unfinished() if self.acts]
+        going.sort(key=lambda call: -len(notes.ancestors(call.parent)))  # inner ones first
+        for number, call in enumerate(going, 1):
+            act = running_action(call.start, notes.cwd)
+            step = part.call(call.event.call_id, call.parent)
+            step.act = act if self.detail else replace(act, target="")
+            step.place = part.place(number)
+            self.grow(step)
+        part.end()
+        notes.speech = Speech()  # its words are kept once
+        self.open.pop(part.run, None)
+        self.notes.tally(encode_line("\n".join((part.run.reason or "", *part.totals.files))))
+        self.size += CHAPTER_SIZE
+        if len(self.chapters) > max(self.room // LEAST_CHAPTER, 2):
+            self.drop()
+
+    def put(self, part: Chapter, step: Step) -> None:
+        part.steps.append(step)
+        self.grow(step)
+
+    def grow(self, step: Step) -> None:
         """Count what is kept, and its redactions, for all is printed when runs are over. What there
         will be no room for is left out."""
-        self.notes.tally(text)
-        chapter.size += size
-        self.size += size
+        self.notes.tally(encode_line("\n".join(step.texts)))
+        self.size += step.size
         if self.size > 2 * self.room:
             self.fit(self.room)
 
+    # What is left out.
+
     def fit(self, room: int) -> None:
-        chapters = self.chapters.values()
-        most = share((chapter.size + FRAME_SIZE for chapter in chapters), room)
-        for chapter in chapters:
-            chapter.fit(most)
-        self.size = sum(chapter.size for chapter in chapters)
+        most = share((part.size for part in self.chapters), room)
+        for part in self.chapters:
+            part.fit(most)
+        self.size = sum(part.size for part in self.chapters)
 
-    def close(self, part: RunInReport) -> None:
-        chapter = part.chapter
-        self.runs.pop(part.run, None)
-        if self.acts:
-            self.unfinished(part)
-        if part.run.succeeded:
-            self.good.append(chapter.number)
-        for name, text in self.frame(part).items():
-            self.add(chapter, name, text)
-        if len(self.chapters) > max(self.room // LEAST_CHAPTER, 2):
-            self.chapters.pop(self.good.pop() if self.good else chapter.number, None)
+    def drop(self) -> None:
+        """Leave out a run: the last that succeeded, or the last."""
+        over = [part for part in self.chapters if part.run not in self.open]
+        good = [part for part in over if part.run.succeeded]
+        self.chapters.remove((good or over or self.chapters)[-1])
 
-    def close_all(self, total: Totals) -> Iterator[bytes]:
-        numbers, foot = sorted(self.chapters), self.foot(total)
-        heads = [*map(encode_line, self.heads(total, [self.chapters[n].row for n in numbers]))]
-        left = self.room - len(foot)
-        head = next((head for head in heads if len(head) <= left // 2), heads[-1])
-        self.fit(left - len(head))
-        between = b""
-        for text in (head, *(self.lay_out(self.chapters.pop(number)) for number in numbers)):
-            if text:
-                yield between + text
-                between = self.between
-        if foot:
-            yield encode_line(foot)
-
-    # Actions.
-
-    def item_of(self, part: RunInReport, call: FinishedCall) -> Item:
-        item = Item(call.label, part.place())
-        if call.outcome.tool in CHANGING_TOOLS and len(part.places) < MAX_FILES:
-            part.places.setdefault(call.action.target, item.place)
-        if not self.detail:
-            return item
-        texts = {kind: CALL_DETAILS[kind](call) for kind in self.opens(call.action)}
-        details = {kind: text for kind, text in texts.items() if text.strip()}
-        return item._replace(act=call.action, took=call.duration_ms, details=details)
-
-    def step(
-        self, part: RunInReport, item: Item, call: str | None = None, parent: str | None = None
-    ) -> Step:
-        """An item, with what it opens, and alone; the steps of its sub-agent go in it."""
-        holds = call in part.above
-        part.above.discard(call)
-        item = item._replace(below=BELOW if holds else "")
-        forms = [self.write_item(item)]
-        if item.details:
-            forms.append(self.write_item(item._replace(details={})))
-        return Step(forms, "call", item.act.failed, call if holds else None, parent)
-
-    def act(self, part: RunInReport, call: FinishedCall) -> None:
-        identity, parent = call.event.call_id, call.parent
-        if not call.event.unprinted:
-            self.put(part, self.step(part, self.item_of(part, call), identity, parent))
-        elif identity in part.above:  # but not what its sub-agent did
-            self.put(part, Step([BELOW], "call", False, identity, parent))
-
-    def unfinished(self, part: RunInReport) -> None:
-        """Write the calls that go on when a run ends, inner ones first."""
-        notes = part.notes
-        going = [each for each in notes.calls.items() if each[1].event and not each[1].unprinted]
-        going.sort(key=lambda each: -len(notes.ancestors(each[1].parent)))
-        for number, (key, call) in enumerate(going, 1):
-            act = running_action(call, notes.cwd)
-            act = act if self.detail else replace(act, target="")
-            item = Item(act, part.place(number))
-            self.put(part, self.step(part, item, key, call.parent))
+    def write(self) -> bytes:
+        """The report. What there is no room for is left out of the tree, until it fits."""
+        text, least = self.render(self.chapters), -1
+        while len(text) > self.room and self.chapters:
+            self.size = sum(part.size for part in self.chapters)
+            if self.size == least:  # nothing more can be left out of a run
+                if self.begun == 1:
+                    break
+                self.drop()
+            least = self.size
+            self.fit(self.size * self.room * 99 // (100 * len(text)))
+            text = self.render(self.chapters)
+        return text
 
 
 def said_ms(event: Any) -> int | None:
@@ -13349,13 +13340,18 @@ def said_ms(event: Any) -> int | None:
     return as_time(event.timestamp_ms) or as_time(event.stamp)
 
 
+def change_words(file: FileChange) -> str:
+    """What a run did to a file, as "+4 -2", or "new, +11"."""
+    signed = (("+", file.added), ("-", file.removed))
+    lines = " ".join(f"{sign}{count}" for sign, count in signed if count)
+    word = {"created": "new", "edited": ""}.get(file.change, file.change)
+    return ", ".join(filter(None, (word, lines)))
+
+
 # ---------------------------------------------------------------- chapters
 #
-# A report in Markdown: of each run a chapter, the answer first, its steps closed.
-# A document's parts in, blocks of Markdown out. It must not know events.
-
-
-FILES_OPEN, MOST_FILES = 10, 100  # in its table
+# The tree in Markdown: of each run a chapter, the answer first, its steps closed.
+# Chapters in, blocks of Markdown out. It must not know events.
 
 
 class Markdown(Document):
@@ -13363,125 +13359,146 @@ class Markdown(Document):
     it changed; and its steps in closed details: words as they stand, and actions as items, which a
     diff or a command of several lines is folded behind."""
 
-    most, between = MAX_REPORT, b"\n"
+    most = MAX_REPORT
 
-    def asked(self, prompt: str, _at: int | None = None) -> str:
-        lines = [*safe_words(prompt)]
-        quote = "\n".join(f"> {line}".rstrip() for line in lines)
-        if len(lines) <= PROMPT_LINES and len(prompt) <= PROMPT_LINES * TITLE:
-            return quote
-        first = literal_html(escape(truncate(prompt.partition("\n")[0], TITLE)))
-        return f"<details><summary>{first}</summary>\n\n{quote}\n\n</details>"
-
-    def said(self, words: str, _at: int | None = None) -> str:
-        return "\n".join(safe_words(words))
-
-    def answer(self, part: RunInReport, words: str) -> None:
-        part.name_it(words)
-        if not words and part.run.succeeded:
-            words = part.words
-        length = min(len(words), MAX_WORDS)
-        lengths = [length, *(length >> shift for shift in (1, 2, 4, 6) if length >> shift > TITLE)]
-        forms = (self.said(shorten_text(words, most)) for most in lengths)
-        self.add(part.chapter, "answer", *forms)
-
-    def opens(self, act: Action) -> Iterable[str]:
+    def opens(self, act: Action) -> Mapping[str, tuple[int, int]]:
+        """A diff of what was done, or the end of what a failed command printed."""
         if not act.failed:
-            return "sh", "diff"
-        return ("sh", "printed") if self.view.tail else ("sh",)
+            return {"sh": (DIFF_LINES, 0), "diff": (DIFF_LINES, 0)}
+        printed = {"printed": (0, self.view.tail)} if self.view.tail else {}
+        return {"sh": (DIFF_LINES, 0), **printed}
 
-    def write_item(self, item: Item) -> str:
-        """An item; what it opens is folded behind it, but not what a failed command printed."""
-        first, newline, _ = item.act.target.partition("\n")
-        texts = item.label, escape(first), escape(item.act.outcome)
-        label, target, outcome = fit_action(*texts, ITEM_COLUMNS, whole=True)
-        outcome, dots = f"({outcome})" if outcome else "", "..." if newline else ""
-        words = literal(label), code_span(target), dots, literal(outcome)
-        folded = {kind: text for kind, text in item.details.items() if kind != "printed"}
-        if folded:
-            code = f"<code>{as_html(target)}</code>" if target else ""
-            words = literal_html(label), code, dots, literal_html(outcome)
-        line = " ".join(filter(None, (STATE_MARKS[item.state], *words)))
-        lines = [f"- <details><summary>{line}</summary>"] if folded else [f"- {line}"]
-        for kind, text in folded.items():
-            lines += ("", *fenced(kind, cut_lines(text, first=DIFF_LINES)))
-        if folded:
-            lines.append("</details>")
-        if printed := item.details.get("printed"):
-            lines += ("", *fenced("text", cut_lines(printed, last=self.view.tail)))
-        if item.below:
-            lines += ("", item.below) if folded else (item.below,)
-        return NOT_BLANK.sub("\n  ", "\n".join(lines))
+    def render(self, chapters: list[Chapter]) -> bytes:
+        blocks = [*self.head(chapters)] if self.begun > 1 else []
+        blocks += (block for part in chapters for block in self.chapter(part))
+        return b"\n\n".join(map(encode_line, filter(None, blocks)))
 
-    def fill(self, text: bytes, below: Sequence[bytes]) -> bytes:
-        margin = b"" if text == BELOW.encode() else b"  "
-        inside = INDENTED.sub(b"\n" + margin, b"\n".join(below))
-        return text.replace(BELOW.encode(), inside).rstrip()
-
-    def frame(self, part: RunInReport) -> Mapping[str, str]:
-        chapter, run, totals = part.chapter, part.run, part.notes.totals
-        mark, why = GOOD if run.succeeded else BAD, literal(excerpt(run.reason or ""))
-        name, where = literal(run.agent), code_span(escape(run.where))
-        if run.number > 1:
-            name += f", run {run.number}"
-        if self.view.headings:
-            name += f" ({where})"
-        words = name if run.agent else where, verdict_of(totals), why
-        did = literal_html(join_facts(facts_done("", totals, named=False)))
-        chapter.row = self.row(part, why)
-        return {
-            "heading": f"### {mark} {': '.join(filter(None, words))}",
-            "files": files_table(totals.files.values()),
-            "sums": f"<details><summary>{did}</summary>",
-            "foot": self.stated(totals),
-        }
-
-    def stated(self, totals: Totals) -> str:
-        facts = [fact for _, fact in facts_stated(totals) if fact]
-        shown = (code_span(fact) if MENTIONS.search(fact) else literal(fact) for fact in facts)
-        return f"<sub>{' · '.join(shown)}</sub>" if facts else ""
-
-    def lay_out(self, chapter: Chapter) -> bytes:
-        """A chapter: the answer first, then the other parts, then the steps."""
-        blocks = [chapter[name] for name in ("heading", "prompt", "answer", "files")]
-        if not blocks[0]:
-            return b""
-        missing, steps = chapter.left_out(), chapter.nested(self.fill)
-        if steps and steps[-1].failed and chapter.number not in self.good:  # it shows why
-            blocks.insert(3, steps.pop().forms[0])
-        if chapter.framed and (steps or missing):
-            note = f"*{missing}*" if missing else ""
-            blocks += (chapter["sums"], note.encode(), laid_out(steps), b"</details>")
-        return b"\n\n".join(filter(None, (*blocks, chapter["foot"])))
-
-    def heads(self, total: Totals, rows: Sequence[str]) -> Iterator[str]:
+    def head(self, chapters: list[Chapter]) -> Iterator[str]:
         """Of several runs their verdict, and a table of them."""
-        if self.begun > 1:
-            head = f"## {GOOD if total.all_succeeded else BAD} {literal(verdict_of_all(total))}"
-            if len(rows) < self.begun:
-                rows = (*rows, f"| | | ... and {plural(self.begun - len(rows), 'more run')} | | |")
-            whose = "file" if self.view.headings else "agent"
-            titles = f"| run | {whose} | about | time | actions |\n|---|---|---|--:|---|"
-            table = "\n".join((titles, *rows))
-            yield f"{head}\n\n{table}\n\n{self.stated(total)}".rstrip()
-            yield head
-        yield ""
+        total, rows = self.notes.total, [*map(self.row, chapters)]
+        yield f"## {GOOD if total.all_succeeded else BAD} {literal(verdict_of_all(total))}"
+        if len(rows) < self.begun:
+            rows.append(f"| | | ... and {plural(self.begun - len(rows), 'more run')} | | |")
+        whose = "file" if self.view.headings else "agent"
+        yield "\n".join(
+            (f"| run | {whose} | about | time | actions |", "|---|---|---|--:|---|", *rows)
+        )
+        yield stated(facts_stated(total))
 
-    def foot(self, _total: Totals) -> str:
-        return ""
-
-    def row(self, part: RunInReport, why: str) -> str:
+    def row(self, part: Chapter) -> str:
         """A run in the table of several."""
-        run, totals = part.run, part.notes.totals
-        about = " – ".join(filter(None, (literal(escape(part.title)), why))) or literal(run.name)
+        run, totals = part.run, part.totals
+        texts = literal(escape(part.title)), literal(excerpt(run.reason or ""))
+        about = " – ".join(filter(None, texts)) or literal(run.name)
         counts = itertools.islice(facts_done("", totals, named=False), 3)
         mark = GOOD if run.succeeded else BAD
         time = format_duration(totals.took).replace(" ", "\u00a0") if totals.took else ""
         sums = literal(join_facts((*counts, (0, totals.cost)), ", "))
         file = code_span(escape(cut_target(run.file or run.where, FILE_COLUMNS)))
         whose = file if self.view.headings else literal(run.agent)
-        texts = f"{mark}\u00a0{run.number or '-'}", whose, about, time, sums
-        return f"| {' | '.join(map(cell, texts))} |"
+        cells = f"{mark}\u00a0{run.number or '-'}", whose, about, time, sums
+        return f"| {' | '.join(map(cell, cells))} |"
+
+    def chapter(self, part: Chapter) -> Iterator[str]:
+        """A run: the answer first, then what else there is, then the steps."""
+        run, totals, steps = part.run, part.totals, [*part.steps]
+        yield self.heading(run, totals)
+        if part.asked:
+            yield prompt_in_markdown(steps.pop(0))
+        if answer := part.answer:
+            yield said_in_markdown(answer.text)
+        last = steps[-1] if steps else None
+        if last and last is answer:
+            steps.pop()
+        elif last and last.failed and not run.succeeded:
+            yield self.item(steps.pop())  # it shows why
+        yield "" if part.brief else files_table(totals.files.values())
+        missing = part.left_out()
+        if missing and not steps:
+            yield f"*{missing}*"
+        elif steps:
+            done = literal_html(join_facts(facts_done("", totals, named=False)))
+            yield f"<details><summary>{done}</summary>"
+            yield f"*{missing}*" if missing else ""
+            yield self.steps(steps)
+            yield "</details>"
+        when = local_time(part.notes.started_ms, DATE)
+        yield stated(((0, when), *facts_stated(totals)))
+
+    def heading(self, run: Run, totals: Totals) -> str:
+        where, name = code_span(escape(run.where)), literal(run.agent)
+        if run.number > 1:
+            name += f", run {run.number}"
+        if self.view.headings:
+            name += f" ({where})"
+        words = name if run.agent else where, verdict_of(totals), literal(excerpt(run.reason or ""))
+        return f"### {GOOD if run.succeeded else BAD} {': '.join(filter(None, words))}"
+
+    def steps(self, steps: Iterable[Step]) -> str:
+        """Steps one below the other; calls make lists."""
+        blocks, listed = list[str](), False
+        for name, some in in_groups(steps):
+            if name:
+                inside = "\n".join(map(self.item, some))
+                text = f"<details><summary>{GOOD} {name}</summary>\n\n{inside}\n\n</details>"
+            elif some[0].kind == "done":
+                text = self.item(some[0])
+            elif some[0].kind == "asked":
+                text = prompt_in_markdown(some[0])
+            else:
+                text = said_in_markdown(some[0].text)
+            if listed and text.startswith("- "):
+                blocks[-1] += f"\n{text}"
+            else:
+                blocks.append(text)
+            listed = text.startswith("- ")
+        return "\n\n".join(blocks)
+
+    def item(self, step: Step) -> str:
+        """A call; what it opens is folded behind it, but not what a failed command printed."""
+        (first, newline, _), (outcome, *more) = (
+            step.act.target.partition("\n"),
+            step.outcome.split("\n"),
+        )
+        if more and "printed" not in step.details:
+            outcome += " ..."
+        texts = step.label, escape(first), escape(outcome)
+        label, target, outcome = fit_action(*texts, ITEM_COLUMNS, whole=True)
+        outcome, dots = f"({outcome})" if outcome else "", "..." if newline else ""
+        words = literal(label), code_span(target), dots, literal(outcome)
+        folded = {kind: text for kind, text in step.details.items() if kind != "printed"}
+        if folded:
+            words = literal_html(label), code_html(target), dots, literal_html(outcome)
+        line = " ".join(filter(None, (STATE_MARKS[step.state], *words)))
+        lines = [f"- <details><summary>{line}</summary>"] if folded else [f"- {line}"]
+        for kind, text in folded.items():
+            lines += ("", *fenced(kind, text.split("\n")))
+        if folded:
+            lines.append("</details>")
+        if printed := step.details.get("printed"):
+            lines += ("", *fenced("text", printed.split("\n")))
+        if step.below:
+            inside = self.steps(step.below)
+            lines += (inside,) if len(lines) == 1 and inside.startswith("- ") else ("", inside)
+        return NOT_BLANK.sub("\n  ", "\n".join(lines))
+
+
+def prompt_in_markdown(step: Step) -> str:
+    """A prompt; a long one is folded. Its images are named."""
+    text = "\n".join(filter(None, (step.text, *(f"[{image_name(each)}]" for each in step.images))))
+    quote = asked_in_markdown(text)
+    if text.count("\n") < PROMPT_LINES and len(text) <= PROMPT_LINES * TITLE:
+        return quote
+    first = literal_html(escape(truncate(text.partition("\n")[0], TITLE)))
+    return f"<details><summary>{first}</summary>\n\n{quote}\n\n</details>"
+
+
+def stated(facts: Iterable[tuple[int, str]]) -> str:
+    """Facts in small letters."""
+    shown = [
+        code_span(fact) if MENTIONS.search(fact) else literal(fact) for _, fact in facts if fact
+    ]
+    return f"<sub>{' · '.join(shown)}</sub>" if shown else ""
 
 
 def cell(text: str) -> str:
@@ -13504,190 +13521,15 @@ def files_table(files: Collection[FileChange]) -> str:
     return table if files else ""
 
 
-def laid_out(steps: Iterable[Step]) -> bytes:
-    """Steps one below the other; calls make lists, which words don't go on."""
-    parts, before, listed = list[bytes](), "", False  # listed: does the last step hold a list?
-    for step in steps:
-        text, goes_on = step.forms[0], step.noun == before == "call"
-        if parts and not goes_on:
-            parts.append(b"")
-        if listed and LIST_ITEM.match(text) and not goes_on:
-            parts.append(END_LIST)
-        parts.append(text)
-        before, listed = step.noun, bool(LIST_ITEM.search(text))
-    return b"\n".join(parts)
-
-
-END_LIST = b"<!-- -->\n"
-LIST_ITEM = regex(rb"^ *-(?: |$)", re.MULTILINE)
-NOT_BLANK, INDENTED = regex(r"\n(?=[^\n])"), regex(rb"\n(?=[^\n])")
+NOT_BLANK = regex(r"\n(?=[^\n])")
 GOOD, BAD, RUNNING = "✅", "❌", "▶️"
 STATE_MARKS = {"ok": GOOD, "bad": BAD, "running": RUNNING}
 
 
 # ---------------------------------------------------------------- HTML
 #
-# Texts of others as HTML: escaped wherever they become part of some, words by their Markdown.
-# Strings in, HTML out. It must not know events.
-
-
-class Html(str):
-    """HTML. Any other text is escaped where it becomes part of some."""
-
-    __slots__ = ()
-
-
-EMPTY = Html("")
-
-
-def html(*parts: str) -> Html:
-    return Html("".join([part if type(part) is Html else escape_html(part) for part in parts]))
-
-
-def element(tag: str, *parts: str, kind: str = "", **attributes: str) -> Html:
-    """An element of a class ``kind``; attributes that are empty are left out."""
-    given = (("class", kind), *attributes.items())
-    stated = "".join(
-        [f' {name.replace("_", "-")}="{escape_html(value)}"' for name, value in given if value]
-    )
-    return Html(f"<{tag}{stated}>{html(*parts)}</{tag}>")
-
-
-def escape_html(text: str) -> str:
-    """A text as it stands in HTML and in its attributes; control characters are shown."""
-    if not text.isprintable():
-        text = CONTROL.sub(show_control, join_surrogates(text))
-    return without_commands(as_html(text).replace('"', "&quot;"))
-
-
-def show_control(char: re.Match[str]) -> str:
-    return char[0] if char[0] in "\n\t" else char[0].encode("unicode_escape").decode()
-
-
-def without_commands(text: str) -> str:
-    """HTML that no CI runner takes for commands."""
-    text = HASHES.sub("&#35;", text) if "#" in text else text
-    return text.replace("::", "&#58;:")
-
-
-def words_html(text: str, at: int | None = None, kind: str = "words") -> Html:
-    """Words, which are Markdown, and when they were said."""
-    text = CONTROL.sub(show_control, join_surrogates(text.strip()))
-    if not text:
-        return EMPTY
-    long = max(map(len, text.split("\n\n"))) > MAX_PARAGRAPH
-    shown = element("pre", text) if long else Html(without_commands(markdown_reader().render(text)))
-    return element("div", EMPTY if at is None else time_html(at, "%H:%M"), shown, kind=kind)
-
-
-def time_html(milliseconds: int, form: str) -> Html:
-    when = utc(milliseconds)
-    stated = f"{when:%Y-%m-%dT%H:%M:%SZ}" if when else ""
-    return element("time", f"{when:{form}}", datetime=stated) if when else EMPTY
-
-
-@functools.cache
-def markdown_reader() -> Any:
-    """A parser of Markdown that makes neither HTML of others nor images, and links to the web only.
-    Its import takes as long as all others."""
-    from markdown_it import MarkdownIt
-
-    reader = MarkdownIt("js-default", {"html": False, "linkify": False}).disable("image")
-    reader.validateLink = WEB.match  # type: ignore[method-assign, assignment]
-    reader.core.ruler.push("tame", tame)
-    return reader
-
-
-def tame(state: Any) -> None:
-    """Headings rank below the page's own, without gaps; nothing has a style attribute, which its
-    policy forbids; links send no referrer."""
-    above = list[str]()  # the headings that a token stands below
-    for token in state.tokens:
-        if token.type == "heading_open":
-            above = [*itertools.takewhile(token.tag.__gt__, above), token.tag]
-        if token.type in ("heading_open", "heading_close"):
-            token.tag = f"h{min(len(above) + 2, 6)}"
-        if style := token.attrs.pop("style", ""):  # of a cell
-            token.attrs["class"] = str(style).removeprefix("text-align:")
-        for inner in token.children or ():
-            if inner.type == "link_open":
-                inner.attrs["rel"] = "noopener noreferrer nofollow"
-
-
-WEB = regex(r"(?i)https?://")
-
-
-def code_html(text: str, kind: str = "") -> Html:
-    """The first and the last lines of a text, as they are."""
-    if not text.strip():
-        return EMPTY
-    lines = cut_lines(text.replace("\r\n", "\n"), PAGE_LINES, PAGE_TAIL)
-    return element("pre", "\n".join(lines), kind=kind)
-
-
-def diff_html(diff: str) -> Html:
-    """A diff: what was added and removed are elements of that meaning."""
-    signed = itertools.groupby(cut_lines(diff, PAGE_LINES, PAGE_TAIL), lambda line: line[:1])
-    parts = (
-        element(SIGNS.get(sign, "span"), "".join(f"{line}\n" for line in lines))
-        for sign, lines in signed
-    )
-    return element("pre", *parts, kind="diff") if diff.strip() else EMPTY
-
-
-SIGNS = {"+": "ins", "-": "del", "@": "b"}
-
-
-class Bar(NamedTuple):
-    """A call on the timeline of its run: when it began and ended, in milliseconds."""
-
-    since: int
-    until: int
-    title: str
-    place: str  # the ID of its line
-    failed: bool
-    parent: str  # the call of its sub-agent
-
-    @property
-    def took(self) -> int:
-        return self.until - self.since
-
-
-def longest(bars: list[Bar]) -> list[Bar]:
-    """Those that are drawn: the others would hardly be seen."""
-    return sorted(bars, key=lambda bar: -bar.took)[:MAX_BARS]
-
-
-def timeline_html(bars: Sequence[Bar], began: int, ended: int) -> Html:
-    """Calls, the longest first, by their time; simultaneous ones, and sub-agents' calls, below each
-    other."""
-    slow = [bar for bar in bars[:SLOWEST] if bar.took >= SLOW_MS]
-    if not slow:
-        return EMPTY  # it would say nothing
-    began = min(began, *(bar.since for bar in bars))
-    whole = max(ended, *(bar.until for bar in bars)) - began
-    lanes: list[tuple[str, int]] = []  # whose calls stand there, and the end of the last one
-    drawn: list[Html] = []
-    for bar in sorted(bars, key=lambda bar: (bar.parent != "", bar.since)):
-        free = [owner == bar.parent and end <= bar.since for owner, end in lanes]
-        lane = free.index(True) if True in free else min(len(lanes), MAX_LANES - 1)
-        lanes[lane:] = [(bar.parent, bar.until), *lanes[lane + 1 :]]
-        width = max(100 * bar.took / whole, 0.4)
-        left = f"{min(100 * (bar.since - began) / whole, 100 - width):.2f}%"
-        at = {"x": left, "y": f"{10 * lane}", "width": f"{width:.2f}%"}
-        kind = "nested" if bar.parent else ""
-        shape = element("rect", kind="bad" if bar.failed else kind, height="8", rx="1.5", **at)
-        title = element("title", f"{bar.title}, {format_duration(bar.took)}")
-        # The keyboard finds these calls below.
-        drawn.append(element("a", title, shape, href=f"#{bar.place}", tabindex="-1"))
-    names = (f"{cut_middle(bar.title, TITLE // 2)}, {format_duration(bar.took)}" for bar in slow)
-    named = [
-        element("a", name, href=f"#{bar.place}") for name, bar in zip(names, slow, strict=True)
-    ]
-    caption = element("figcaption", "slowest: ", Html(" · ".join(named)))
-    named_so = {"role": "img", "aria_label": "when calls ran"}
-    svg = element("svg", *drawn, width="100%", height=f"{10 * len(lanes)}", **named_so)
-    return element("figure", svg, caption, kind="times")
+# The tree as HTML: the sheet of a page, and its template, in which every value is escaped.
+# Constants, and how they are read. It must not know events.
 
 
 SHEET = """
@@ -13701,7 +13543,7 @@ SHEET = """
 html { scroll-padding-top: 4rem; -webkit-text-size-adjust: 100%; }
 body { margin: 0; background: var(--paper); color: var(--ink);
   font: 1rem/1.6 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
-main { display: flex; flex-direction: column; max-width: 48rem; margin: 0 auto;
+main { display: flex; flex-direction: column; max-width: 110rem; margin: 0 auto;
   padding: 0 1.5rem 4rem; overflow-wrap: anywhere; }
 a { color: var(--link); text-decoration: none; } a:hover { text-decoration: underline; }
 pre, code { font: .8125rem/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
@@ -13718,7 +13560,7 @@ label:has(:checked) { background: var(--wash); color: var(--ink); }
 nav ol { margin: 1rem 0 0; padding: 0; list-style: none; }
 nav li a { display: flex; gap: .5rem; align-items: baseline; padding: .25rem 0; color: inherit;
   font-size: .9375rem; border-bottom: 1px solid var(--line); }
-nav li a:hover { text-decoration: none; background: var(--wash); } figcaption a { color: inherit; }
+nav li a:hover { text-decoration: none; background: var(--wash); }
 nav .title, .what { min-width: 0; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 nav .title { flex: 1; }
 .end { margin: 1.25rem 0 0; padding-top: .6rem; border-top: 1px solid var(--line);
@@ -13749,7 +13591,8 @@ footer { margin-top: 2rem; color: var(--soft); font-size: .8125rem; }
 h2 { margin: 0; font-size: .8125rem; font-weight: 400; } h2 a { color: var(--soft); }
 .words, .prompt, .long { margin: .75rem 0; } .words, .prompt, pre { unicode-bidi: plaintext; }
 .prompt, .long { padding-left: 1rem; border-left: 3px solid var(--link); font-weight: 500; }
-.prompt p { white-space: pre-line; }
+.prompt { white-space: pre-wrap; }
+.words > :is(p, ul, ol, blockquote), .prompt { max-width: 52rem; }
 :is(.words, .prompt) > time { float: right; margin-left: 1rem; line-height: 1.6rem; }
 .long i { color: var(--link); font-style: normal; font-weight: 400; font-size: .8125rem;
   white-space: nowrap; }
@@ -13769,7 +13612,8 @@ th, td { padding: .25rem .75rem .25rem 0; border-bottom: 1px solid var(--line); 
 .act, .thought { margin-left: -1rem; padding-left: 1rem; font-size: .875rem; line-height: 1.5;
   content-visibility: auto; contain-intrinsic-size: auto 1.6rem; }
 .act > summary, div.act { position: relative; display: grid; padding-block: .15rem;
-  grid-template-columns: 1rem 1fr auto minmax(3.5rem, auto); gap: 0 .5rem; align-items: baseline; }
+  grid-template-columns: 1rem minmax(0, 1fr) auto auto minmax(3.5rem, auto); gap: 0 .5rem;
+  align-items: baseline; }
 :is(.act, .thought) > summary::before { content: "›"; content: "›" / "";
   position: absolute; left: -.9rem; color: var(--soft); }
 :is(.act, .thought)[open] > summary::before { rotate: 90deg; }
@@ -13778,7 +13622,7 @@ th, td { padding: .25rem .75rem .25rem 0; border-bottom: 1px solid var(--line); 
 .what b { font-weight: 400; } .what code { padding: 0; background: none; }
 [open] > summary > .what { white-space: normal; }
 .act .fact { grid-column: 3; white-space: nowrap; }
-.act .time { grid-column: 4; text-align: right; }
+.act .time { grid-column: 5; text-align: right; }
 .act .why { grid-column: 2 / -1; grid-row: 2; white-space: pre-wrap; max-height: 9rem;
   overflow: auto; }
 .act .tail { grid-column: 2 / -1; grid-row: 3; white-space: pre-wrap; color: var(--soft);
@@ -13796,10 +13640,14 @@ html:has(:target) :is(.run, .act, .thought) { content-visibility: visible; }
 .diff > * { display: block; margin: 0 -.8rem; padding: 0 .8rem; text-decoration: none; }
 .diff ins { background: var(--added); } .diff del { background: var(--cut); }
 .diff b { color: var(--soft); font-weight: 400; }
-.times { margin: .75rem 0 .25rem; font-size: .8125rem; color: var(--soft); }
-.times svg { display: block; border-bottom: 1px solid var(--line); }
-.times rect { fill: var(--soft); } .times .nested { opacity: .7; }
-.times .bad { fill: var(--bad); } .times a:hover rect { fill: var(--link); }
+.when { grid-column: 4; align-self: center; width: 10rem; height: .375rem; background: var(--wash);
+  border-radius: .2rem; } .when rect { fill: var(--soft); rx: .1rem; }
+.bad > .when rect, .bad > * > .when rect { fill: var(--bad); }
+.first, .next { padding: .1rem .6rem; border-radius: 1rem; background: var(--bad);
+  color: var(--paper); font-size: .8125rem; line-height: 1.6; } .first { margin-right: auto; }
+.next { display: none; position: fixed; z-index: 2; top: .6rem; }
+:target > .next { display: block; }
+html:has(.act :target, .act:target) .first { visibility: hidden; }
 .view:has(#words:checked) ~ .run .act:not(.bad, :has(.bad)),
 .view:has(#acts:checked) ~ .run > :is(.words, .thought) { display: none; }
 .view:has(#bad:checked) { ~ nav li.ok, ~ .run:not(:has(.bad)), ~ .run > .words,
@@ -13807,7 +13655,7 @@ html:has(:target) :is(.run, .act, .thought) { content-visibility: visible; }
 @media (max-width: 40rem) {
   main { padding: 0 1.25rem 3rem; }
   .what { white-space: normal; }
-  .act > summary, div.act { grid-template-columns: 1rem 1fr auto; }
+  .act > summary, div.act { grid-template-columns: 1rem 1fr auto; } .when { display: none; }
   .act .fact { grid-column: 2 / -1; grid-row: 2; white-space: normal; }
   .act .time { grid-column: 3; }
   nav li a { flex-wrap: wrap; } .file { flex: 1; }
@@ -13821,171 +13669,320 @@ html:has(:target) :is(.run, .act, .thought) { content-visibility: visible; }
   pre { max-height: none; } }
 """
 
+PAGE = """\
+{%- macro clock(at) %}
+{% if at|local(MINUTE) %}<time datetime="{{ at|utc }}">{{ at|local(MINUTE) }}</time>{% endif %}
+{% endmacro -%}
+
+{%- macro pictures(addresses) %}
+{% for each in addresses %}<img src="{{ each }}" alt="{{ each|image }}">{% endfor %}
+{% endmacro -%}
+
+{%- macro asked(text, at=None) %}
+{% set begin = text|beginning %}
+{% if begin %}
+<details class="long"><summary><span>{{ begin }}</span> <i>all of it</i></summary>{% endif %}
+{% if text %}<div class="prompt">{{ clock(at) }}{{ text|linked }}</div>{% endif %}
+{% if begin %}</details>{% endif %}
+{% endmacro -%}
+
+{%- macro opened(kind, text) %}
+{% if kind == "prompt" %}{{ asked(text) }}
+{% elif kind == "words" %}<div class="words">{{ text|words }}</div>
+{% elif kind == "images" %}{{ pictures(text.split("\\n")) }}
+{% elif kind == "diff" %}<pre class="diff">
+{%- for sign, lines in text|diff %}<{{ sign }}>{{ lines }}</{{ sign }}>{% endfor %}</pre>
+{% else %}<pre{% if kind == "given" %} class="given"{% endif %}>{{ text }}</pre>
+{% endif %}
+{% endmacro -%}
+
+{%- macro line(step, scale) %}
+<span class="mark">{{ MARKS[step.state] }}</span>
+<span class="what"><b>{{ step.label }}</b>
+{%- if step.act.target %} <code>{{ step.act.target|brief }}</code>{% endif %}</span>
+{% set facts = step|facts %}
+{% if facts %}<span class="{{ 'why' if facts|long else 'fact' }}">{{ facts }}</span>{% endif %}
+{% if step.span and scale %}{% set x, width = step.span|bar(scale) %}
+<svg class="when" aria-hidden="true"><rect x="{{ x }}%" width="{{ width }}%" height="100%"/></svg>
+{% endif %}
+{% if step.place %}<a class="time{{ '' if step|took else ' link' }}" href="#{{ step.place }}">
+{{- step|took or "#" ~ step.place }}</a>{% endif %}
+{% if page.last_lines(step) %}<span class="tail">{{ page.last_lines(step) }}</span>{% endif %}
+{% endmacro -%}
+
+{%- macro next(step) %}
+{% if step.place and step.place in following %}
+<a class="next" href="#{{ following[step.place] }}">next failure</a>{% endif %}
+{% endmacro -%}
+
+{%- macro done(step, scale) %}
+{% if step.details or step.below %}
+<details class="act {{ step.state }}"><summary>{{ line(step, scale) }}</summary>
+<div class="inside"{% if step.place %} id="{{ step.place }}"{% endif %}>{{ next(step) }}
+{% for kind, text in step.details.items() if kind == "prompt" %}{{ opened(kind, text) }}{% endfor %}
+{% if step.below %}<div class="below">{{ steps(step.below, scale) }}</div>{% endif %}
+{% for kind, text in step.details.items() if kind != "prompt" %}{{ opened(kind, text) }}{% endfor %}
+</div></details>
+{% else %}
+<div class="act {{ step.state }}"{% if step.place %} id="{{ step.place }}"{% endif %}>
+{{- line(step, scale) }}{{ next(step) }}</div>
+{% endif %}
+{% endmacro -%}
+
+{%- macro one(step, scale) %}
+{% if step.kind == "done" %}{{ done(step, scale) }}
+{% elif step.kind == "asked" %}{{ asked(step.text, step.at) }}{{ pictures(step.images) }}
+{% elif step.kind == "said" %}<div class="words">{{ clock(step.at) }}{{ step.text|words }}</div>
+{% else %}
+<details class="thought"><summary>{{ step.text|title or "Thoughts" }}</summary>
+<div class="inside words">{{ step.text|words }}</div></details>
+{% endif %}
+{% endmacro -%}
+
+{%- macro steps(some, scale) %}
+{% for name, group in some|groups %}
+{% if name %}
+<details class="act ok"><summary><span class="mark">{{ MARKS.ok }}</span>
+<span class="what">{{ name }}</span></summary>
+<div class="below">{% for step in group %}{{ one(step, scale) }}{% endfor %}</div></details>
+{% else %}{{ one(group[0], scale) }}
+{% endif %}
+{% endfor %}
+{% endmacro -%}
+
+{%- macro ending(end) %}
+<div class="end {{ end.state }}">
+{% if end.place %}<h3><a href="#{{ end.place }}">{{ MARKS[end.state] }} {{ end.verdict }}</a></h3>
+{% else %}<h1>{{ MARKS[end.state] }} {{ end.verdict }}</h1>{% endif %}
+{% if end.why %}<span class="why">{{ end.why }}</span>{% endif %}
+<span class="fact">{{ end.facts }}</span>
+{% if end.about %}<span class="about">{{ end.about|join(" · ") }}</span>{% endif %}
+</div>
+{% endmacro -%}
+
+<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{{ policy }}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<meta name="robots" content="noindex">
+<title>{{ title }}</title>
+<style>{{ SHEET }}</style>
+<main>
+<fieldset class="view" aria-label="Show">
+{% if following[""] %}<a class="first" href="#{{ following[''] }}">first failure</a>{% endif %}
+<label><input type="radio" name="view" id="all" checked>All</label>
+<label><input type="radio" name="view" id="words">Words</label>
+<label><input type="radio" name="view" id="acts">Actions</label>
+<label><input type="radio" name="view" id="bad">Failures</label>
+</fieldset>
+{{ ending(whole) }}
+{% if begun > 1 %}
+<nav><ol>
+{% for part in parts %}{% set end = page.end(part) %}
+<li class="{{ end.state }}"><a href="#{{ part.number }}">
+{%- if end.state == "ok" %}<span class="mark">{{ MARKS.ok }}</span>
+{%- else %}<span class="mark" role="img" aria-label="failed">{{ MARKS.bad }}</span>{% endif %}
+<span class="file">{{ end.file }}</span><span class="title">{{ end.title }}</span>
+<span class="time">{{ end.took }}</span><span class="cost">{{ end.cost }}</span></a></li>
+{% endfor %}
+{% set more = begun - parts|length %}
+{% if more %}<li>... and {{ more|plural("more run") }}</li>{% endif %}
+</ol></nav>
+{% endif %}
+{% for part in parts %}{% set end = page.end(part) %}
+<section class="run" id="{{ part.number }}">
+<header><h2><a href="#{{ part.number }}">{{ end.name }}</a></h2>
+{% if end.began %}<time datetime="{{ part.notes.started_ms|utc }}">{{ end.began }}</time>{% endif %}
+</header>
+{% if part.asked %}{{ one(part.asked, None) }}{% endif %}
+{% for title, links, more in part|links if links %}
+<section class="links"><h3>{{ title }}</h3><ul>
+{% for name, place, change in links %}
+<li><a href="#{{ place }}">{{ name }}</a>{{ " " if change }}{{ change }}</li>{% endfor %}
+{% if more %}<li>{{ more }} more</li>{% endif %}</ul></section>
+{% endfor %}
+{% if part.left_out() %}<p class="note">{{ part.left_out() }}</p>{% endif %}
+{% set scale = part|scale %}
+{% for name, group in (part.steps[1:] if part.asked else part.steps)|groups %}
+{{ steps(group, scale) }}
+{% endfor %}
+{% if begun > 1 %}{{ ending(end) }}{% endif %}
+</section>
+{% endfor %}
+{% if hidden %}<footer class="hidden">{{ hidden }}</footer>{% endif %}
+</main></html>
+"""
+
+
+@functools.cache
+def page_template() -> Any:
+    """The template of a page. Its import takes as long as all others together."""
+    import jinja2
+    from markupsafe import Markup
+
+    def safe(value: Any) -> Any:
+        return value if isinstance(value, Markup) else Markup(escape_html(str(value)))
+
+    env = jinja2.Environment(
+        autoescape=True, finalize=safe, trim_blocks=True, lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )  # fmt: skip
+    env.filters |= FILTERS | {
+        "words": lambda text: Markup(words_html(text)),
+        "linked": lambda text: Markup(without_commands(linked(show_controls(text), calls=False))),
+    }
+    env.globals |= {"MARKS": STATES, "MINUTE": "%H:%M", "SHEET": Markup(SHEET)}
+    return env.from_string(PAGE)
+
+
+def beginning(prompt: str) -> str:
+    """The first lines of a long prompt; "" of any other."""
+    lines = prompt.split("\n")
+    if max(len(lines), len(prompt) // 80) <= PROMPT_LINES:
+        return ""
+    return truncate("\n".join(filter(str.strip, lines[:PROMPT_LINES])), 3 * TITLE)
+
+
+def diff_parts(diff: str) -> Iterator[tuple[str, str]]:
+    """What was added and removed, as elements of that meaning."""
+    for sign, lines in itertools.groupby(diff.split("\n"), lambda line: line[:1]):
+        yield SIGNS.get(sign, "span"), "".join(f"{line}\n" for line in lines)
+
+
+def brief(target: str) -> str:
+    first, *more = target.split("\n", 1)
+    return truncate(first, ITEM_COLUMNS) + (" ..." if more else "")
+
+
+def facts_beside(step: Step) -> str:
+    """How a call ended, but for its time, which stands beside."""
+    known = ("0 ms", time_beside(step))
+    return ", ".join(fact for fact in step.outcome.split(", ") if fact not in known)
+
+
+def time_beside(step: Step) -> str:
+    return format_duration(step.took) if step.took else ""
+
+
+def time_scale(part: Chapter) -> tuple[int, int] | None:
+    """When the time of a run began and how long it is, unless no call took a while."""
+    spans = [step.span for step in all_steps(part.steps) if step.span]
+    if all(until - since < SLOW_MS for since, until in spans):
+        return None
+    began = min(part.notes.started_ms or spans[0][0], *(since for since, _ in spans))
+    return began, max(began + part.totals.took, *(until for _, until in spans)) - began
+
+
+def time_bar(span: tuple[int, int], scale: tuple[int, int]) -> tuple[str, str]:
+    """Where on the time of its run a call stands, and how wide, in percent."""
+    since, until = span
+    began, whole = scale
+    width = max(100 * (until - since) / whole, 1)
+    return f"{min(100 * (since - began) / whole, 100 - width):.1f}", f"{width:.1f}"
+
+
+def links_in(part: Chapter) -> Iterator[tuple[str, list[tuple[str, str, str]], int]]:
+    """Links to the first changes of files, and to failures, as many as there are of both."""
+    calls = [step for step in all_steps(part.steps) if step.place]
+    places = {
+        step.act.target: step.place for step in reversed(calls) if step.tool in CHANGING_TOOLS
+    }
+    files = [] if part.brief else [*part.totals.files.values()]
+    changed = [(f.path, places[f.path], change_words(f)) for f in files if f.path in places]
+    failed = [(brief_name(step), step.place, "") for step in calls if step.state == "bad"]
+    for title, links, count in (
+        ("changed", changed, len(files)),
+        ("failed", failed, sum(part.totals.failures.values())),
+    ):
+        yield title, links[:MAX_LINKS], max(count - min(len(links), MAX_LINKS), 0)
+
+
+def brief_name(step: Step) -> str:
+    return cut_middle(f"{step.label} {step.act.target}".strip().partition("\n")[0], TITLE // 2)
+
+
+STATES = {"ok": CHECK_MARK, "bad": CROSS_MARK, "running": BEGIN_MARK}
+SIGNS = {"+": "ins", "-": "del", "@": "b"}
+FILTERS: dict[str, Any] = {
+    "bar": time_bar, "beginning": beginning, "brief": brief, "diff": diff_parts,
+    "facts": facts_beside, "groups": in_groups, "image": image_name, "links": links_in,
+    "local": local_time, "long": lambda facts: len(facts) > MIN_PART * 3 or "\n" in facts,
+    "plural": plural, "scale": time_scale, "took": time_beside,
+    "title": lambda text: truncate(text.partition("\n")[0].strip("*# "), TITLE),
+    "utc": lambda at: f"{utc(at):%Y-%m-%dT%H:%M:%SZ}",
+}  # fmt: skip
+
 
 # ---------------------------------------------------------------- page
 #
 # A report as a page, on which the line of a call opens: what it was given, and what it returned.
-# Events in, blocks of HTML out. It must not know agents.
-#
-# A twin of *report* on purpose: what stands in a document is decided there, once; how it is escaped
-# and how a call opens are two things in Markdown and in HTML.
-
-
-def item_html(item: Item) -> Html:
-    """The line of an action; with content it is the summary of closed details."""
-    act, place, state = item.act, item.place, item.state
-    time = format_duration(item.took) if item.took else ""
-    # The mark says that the status is 0, and the time stands beside.
-    known = ("exit 0", "0 ms", time)
-    stated = (fact for fact in act.outcome.split(", ") if fact not in known)
-    facts = ", ".join(stated)
-    long = len(facts) > MIN_PART * 3
-    first, *more = act.target.split("\n", 1)
-    brief = truncate(first, ITEM_COLUMNS)
-    target = element("code", f"{brief} ..." if more else brief)
-    kind = "time" if time else "time link"
-    link = element("a", time or f"#{place}", kind=kind, href=f"#{place}")
-    parts = [
-        element("span", STATES[state], kind="mark"),
-        element("span", element("b", item.label), " ", target if first else EMPTY, kind="what"),
-        element("span", facts, kind="why" if long else "fact") if facts else EMPTY,
-        link if place else EMPTY,
-    ]
-    if state == "bad" and not long and (text := item.details.get("text", "")):
-        parts.append(element("span", "\n".join(cut_lines(text, last=TAIL)), kind="tail"))
-    shown = {kind: OPENED[kind](text) for kind, text in item.details.items()}
-    nested = element("div", Html(item.below), kind="below") if item.below else EMPTY
-    content = (shown.pop("prompt", EMPTY), nested, *shown.values())
-    if not any(content):
-        return element("div", *parts, kind=f"act {state}", id=place)
-    opened = element("div", *content, kind="inside", id=place)  # so that a link opens it
-    return element("details", element("summary", *parts), opened, kind=f"act {state}")
-
-
-STATES = {"ok": CHECK_MARK, "bad": CROSS_MARK, "running": BEGIN_MARK}
-
-
-def asked_html(prompt: str, at: int | None = None) -> Html:
-    """A prompt; of a long one the beginning, which opens."""
-    lines = prompt.strip().split("\n")
-    shown = words_html(prompt, at, "prompt")
-    if max(len(lines), len(prompt) // 80) <= PROMPT_LINES:
-        return shown
-    begin = truncate("\n".join(filter(str.strip, lines[:PROMPT_LINES])), 3 * TITLE)
-    more = element("i", f"all {plural(len(lines), 'line')}")
-    head = element("summary", element("span", begin), " ", more)
-    return element("details", head, shown, kind="long")
-
-
-def images_html(addresses: Iterable[str]) -> Html:
-    return html(*(Html(f'<img src="{each}" alt="{image_name(each)}">') for each in addresses))
-
-
-# How what an item opens is shown, by kind.
-OPENED: dict[str, Callable[[str], Html]] = {
-    "prompt": asked_html,
-    "sh": lambda text: code_html(text),
-    "diff": lambda text: diff_html(text),
-    "given": lambda text: code_html(text, "given"),
-    "words": lambda text: words_html(shorten_text(text, MAX_WORDS)),
-    "images": lambda text: images_html(text.split("\n")),
-    "text": lambda text: code_html(text),
-}
+# Chapters in, HTML out. It must not know agents.
 
 
 class Page(Document):
-    """A report as a page of HTML. What a sub-agent did opens with the line of its call."""
+    """A report as a page of HTML: it lets no script run and fetches nothing."""
 
-    most, between, thinking = MAX_PAGE, b"", True
-    asked, said = staticmethod(asked_html), staticmethod(words_html)
-    write_item = staticmethod(item_html)
-    fill = staticmethod(lambda text, below: text.replace(BELOW.encode(), b"".join(below)))
-    pictured = staticmethod(lambda asked, images: html(asked, images_html(images)))
+    most, thinking = MAX_PAGE, True
     options = Document.options | {"thinking"}
-    requires: ClassVar[Mapping[str, str]] = {"markdown_it": "markdown-it-py"}
+    requires: ClassVar = {**Document.requires, "jinja2": "jinja2"}
 
-    def __init__(self, view: View, notes: Notes) -> None:
-        super().__init__(view, notes)
-        self.title = ""  # of the first run
-        self.ending: Any = None  # of the last: what stands at the head, too
+    def opens(self, _act: Action) -> Mapping[str, tuple[int, int]]:
+        return PAGE_DETAILS
 
-    def thought(self, thoughts: str) -> str:
-        first = truncate(thoughts.partition("\n")[0].strip("*# "), TITLE)
-        inside = words_html(thoughts, kind="inside words")
-        return element("details", element("summary", first or "Thoughts"), inside, kind="thought")
-
-    def opens(self, _act: Action) -> Iterable[str]:
-        return OPENED
-
-    def item_of(self, part: RunInReport, call: FinishedCall) -> Item:
-        item, act = super().item_of(part, call), call.action
-        title = truncate(f"{act.verb or act.label} {act.target}".strip(), TITLE)
-        if act.failed and len(part.failures) < MAX_LINKS:
-            name = cut_middle(title, TITLE // 2)
-            part.failures.append(element("li", element("a", name, href=f"#{item.place}")))
-        if span := call.span:
-            part.bars.append(Bar(*span, title, item.place, act.failed, call.parent or ""))
-            if len(part.bars) >= 2 * MAX_BARS:
-                part.bars = longest(part.bars)
-        return item
-
-    def frame(self, part: RunInReport) -> Mapping[str, str]:
-        run, notes, totals, number = part.run, part.notes, part.notes.totals, part.chapter.number
-        began = notes.started_ms or min((bar.since for bar in part.bars), default=0)
-        changed = [
-            element("li", element("a", file.path, href=f"#{place}"), f" {change_words(file)}")
-            for file in itertools.islice(totals.files.values(), MAX_LINKS)
-            if (place := part.places.get(file.path))
-        ]
-        links = html(
-            links_html("changed", changed, len(totals.files)),
-            links_html("failed", part.failures, sum(totals.failures.values())),
+    def render(self, chapters: list[Chapter]) -> bytes:
+        ends = [self.end(part) for part in chapters]
+        failed = (
+            step.place
+            for part in chapters
+            for step in all_steps(part.steps)
+            if step.state == "bad" and step.place
         )
-        when = time_html(notes.started_ms, "%-d %b %Y, %H:%M UTC") if notes.started_ms else EMPTY
-        about = [fact for fact in (run.agent, notes.cwd, when) if fact]
-        verdict, why, place = verdict_of(totals) or "no run", run.reason or "", f"#{number}"
-        self.ending = verdict, totals, why, about, run.succeeded
-        name = f"{run.agent}: {run if self.view.headings else run.name}" if run.agent else run.where
-        title = part.title or why or run.name
-        file = cut_target(run.file or run.where, FILE_COLUMNS) if self.view.headings else ""
-        self.title = self.title or title
-        part.chapter.row = row_html(title, file, run.succeeded, totals, place)
-        head = element("header", element("h2", element("a", name, href=place)), when)
+        pieces = page_template().generate(
+            page=self, parts=chapters, begun=self.begun, policy=page_policy(),
+            title=ends[0]["title"] if ends else "agentfmt",
+            whole=self.whole(ends), hidden=self.hidden_words(),
+            following={"": ""} | dict(itertools.pairwise(("", *failed))),
+        )  # fmt: skip
+        return b"".join(map(encode_line, pieces))
+
+    def end(self, part: Chapter) -> dict[str, Any]:
+        """How a run ended, and what it is about."""
+        run, notes, totals = part.run, part.notes, part.totals
+        name, several = run.name if run.agent else run.where, self.view.headings
+        if run.agent:
+            which = f", run {run.number}" if run.number > 1 else ""
+            name = f"{run.agent}{which}: {run if several else run.name}"
+        began = local_time(notes.started_ms, DATE)
         return {
-            "heading": html(Html(f'<section class="run" id="{number}">'), head),
-            "files": html(links, timeline_html(longest(part.bars), began, began + totals.took)),
-            "foot": ending_html(place, *self.ending),
-        }
+            "place": f"{part.number}", "state": "ok" if run.succeeded else "bad", "name": name,
+            "verdict": capitalized(verdict_of(totals) or "no run"), "why": run.reason or "",
+            "title": part.title or run.reason or run.name, "began": began,
+            "file": cut_target(run.file or run.where, FILE_COLUMNS) if several else "",
+            "took": format_duration(totals.took) if totals.took else "", "cost": totals.cost,
+            "facts": page_facts(totals), "about": [*filter(None, (run.agent, notes.cwd))],
+        }  # fmt: skip
 
-    def lay_out(self, chapter: Chapter) -> bytes:
-        """A section, without links to what is left out."""
-        missing = chapter.left_out()
-        steps = [step.forms[0] for step in chapter.nested(self.fill)]
-        note = encode_line(element("p", missing, kind="note")) if missing else b""
-        blocks = (chapter["files"], note, *steps, chapter["foot"], b"</section>")
-        text = b"\n".join(filter(None, (chapter["heading"], chapter["prompt"], *blocks)))
-        if chapter.missing:
-            known = {*PLACE.findall(text)}
-            text = LINK.sub(lambda link: link[0] if link[1] in known else link[2], text)
-        return text if chapter["heading"] else b""
+    def whole(self, ends: list[dict[str, Any]]) -> dict[str, Any]:
+        """How all ended: a single run says that here, and nowhere else."""
+        if self.begun == 1 and ends:
+            return ends[0] | {"place": ""}
+        total = self.notes.total
+        verdict = verdict_of_all(total) if self.begun else "no run"
+        return {
+            "place": "", "state": "ok" if total.all_succeeded else "bad",
+            "verdict": capitalized(verdict), "why": "", "facts": page_facts(total), "about": (),
+        }  # fmt: skip
 
-    def heads(self, total: Totals, rows: Sequence[str]) -> Iterator[str]:
-        if self.begun != 1:
-            verdict = verdict_of_all(total) if self.begun else "no run"
-            self.ending = verdict, total, "", (), total.all_succeeded
-        if len(rows) < self.begun:
-            rows = (*rows, element("li", f"... and {plural(self.begun - len(rows), 'more run')}"))
-        head = html(page_head(self.title or "agentfmt"), ending_html("", *self.ending))
-        if self.begun > 1:
-            yield html(head, element("nav", element("ol", *rows)))
-        yield head
+    def last_lines(self, step: Step) -> str:
+        """The last that a failed call printed, beside its line."""
+        text = step.details.get("text", "") if step.state == "bad" else ""
+        return "\n".join(cut_lines(text, last=self.view.tail)) if text and self.view.tail else ""
 
-    def foot(self, total: Totals) -> str:
-        return html(self.redaction_note(total), Html("</main></html>"))
-
-    def redaction_note(self, total: Totals) -> Html:
+    def hidden_words(self) -> str:
         """What redaction hid, if it was asked for."""
-        redaction = self.notes.reporter.redaction
+        redaction, total = self.notes.reporter.redaction, self.notes.total
         marked = {*redaction.classes} - {"paths"}
         if redaction.scanner:
             marked.add("secrets")
@@ -13994,74 +13991,31 @@ class Page(Document):
         notes = [f"Hidden ({', '.join(sorted(marked))}): {listed}"] if marked else []
         if "paths" in redaction.classes:  # they leave no markers
             notes.append("~ stands for a home directory, . for that of a run")
-        return element("footer", "; ".join(notes), kind="hidden") if notes else EMPTY
+        return "; ".join(notes)
 
 
-LINK = regex(rb'<a href="#([0-9.]+)">(.*?)</a>')
-PLACE = regex(rb' id="([0-9.]+)"')
+PAGE_DETAILS = dict.fromkeys(
+    "prompt sh diff given words images text".split(), (PAGE_LINES, PAGE_TAIL)
+)
 
 
-def ending_html(
-    place: str, verdict: str, totals: Totals, why: str, about: Sequence[str], good: bool
-) -> Html:
-    """How the run at a place, or all runs, ended, and what it is about."""
-    facts = ((0, fact.replace(" ", "\u00a0")) for _, fact in facts_of("", totals, named=False))
-    mark, kind = (CHECK_MARK, "end ok") if good else (CROSS_MARK, "end bad")
-    verdict = f"{mark} {verdict[:1].upper()}{verdict[1:]}"
-    heading = element("h3", element("a", verdict, href=place)) if place else element("h1", verdict)
-    reason = element("span", why, kind="why") if why else EMPTY
-    named = [part for fact in about for part in (" · ", fact)][1:]
-    known = element("span", *named, kind="about") if named else EMPTY
-    shown = element("span", join_facts(facts), kind="fact")
-    return element("div", heading, " ", reason, shown, known, kind=kind)
+def page_facts(totals: Totals) -> str:
+    facts = facts_of("", totals, named=False)
+    return join_facts((0, fact.replace(" ", "\u00a0")) for _, fact in facts)
 
 
-def links_html(title: str, links: Sequence[Html], count: int) -> Html:
-    """Links to some of the calls that a run has of a kind."""
-    more = count - len(links)
-    rows = [*links, element("li", f"{more:,} more")] if more > 0 else links
-    listed = element("h3", title), element("ul", *rows)
-    return element("section", *listed, kind="links") if links else EMPTY
+def capitalized(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
-def row_html(title: str, file: str, good: bool, totals: Totals, place: str) -> Html:
-    """A run in the contents."""
-    time = format_duration(totals.took) if totals.took else ""
-    texts = {"file": file, "title": title, "time": time, "cost": totals.cost}
-    spans = (element("span", text, kind=kind) for kind, text in texts.items())
-    failed = element("span", CROSS_MARK, kind="mark", role="img", aria_label="failed")
-    mark = element("span", CHECK_MARK, kind="mark") if good else failed
-    return element("li", element("a", mark, *spans, href=place), kind="ok" if good else "bad")
-
-
-def page_head(title: str) -> Html:
-    """The beginning of a page: it lets no script run and fetches nothing."""
+def page_policy() -> str:
+    """What a page may do: nothing, but have its own sheet and the images that it holds."""
     import base64
     import hashlib
 
     digest = base64.b64encode(hashlib.sha256(SHEET.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'"
-    policy += "; form-action 'none'"
-    return Html(PAGE.format(policy=policy, title=escape_html(title), sheet=SHEET))
-
-
-PAGE = """<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="referrer" content="no-referrer">
-<meta name="robots" content="noindex">
-<title>{title}</title>
-<style>{sheet}</style>
-<main>
-<fieldset class="view" aria-label="Show">
-<label><input type="radio" name="view" id="all" checked>All</label>
-<label><input type="radio" name="view" id="words">Words</label>
-<label><input type="radio" name="view" id="acts">Actions</label>
-<label><input type="radio" name="view" id="bad">Failures</label>
-</fieldset>
-"""
+    return f"{policy}; form-action 'none'"
 
 
 # ---------------------------------------------------------------- outputs

@@ -1,24 +1,21 @@
 """The report: what it holds, that nothing breaks out of it, and how large it gets.
 
-It is read as GitHub reads it: by cmark-gfm, which is GitHub's own parser and gives HTML, and by
-markdown-it-py, which gives tokens.
+It is read as GitHub reads it: by cmark-gfm, which is GitHub's own parser, and the HTML by html5lib.
 """
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterator
 from html import unescape
 from typing import Any, NamedTuple
 
 import cmarkgfm
+import html5lib
 import pytest
 from cmarkgfm.cmark import Options
 from hypothesis import example, given
 from hypothesis import strategies as st
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
 from support import (
     EVERYTHING,
     TOKEN,
@@ -41,68 +38,58 @@ from support import (
 
 import agentfmt
 
-MARKDOWN = MarkdownIt("gfm-like", {"html": True, "linkify": False})
-OURS = re.compile(
-    r"(?:<details><summary>(?:[^<]|<code>[^<]*</code>)*</summary>\n?|</details>\n?|<!-- -->\n?"
-    r"|</?sub>)+"
-)
 MARKS = (agentfmt.GOOD, agentfmt.BAD, agentfmt.RUNNING)
+TAGS = frozenset(
+    "h2 h3 h4 h5 h6 p a em strong del s code pre ul ol li blockquote table thead tbody tr th td hr "
+    "br details summary sub html head body".split()
+)
 
 
 def report(data: bytes, *flags: str) -> str:
     return convert(data, "-t", "markdown", *flags).stdout.decode()
 
 
-class Page(NamedTuple):
-    """What a parser makes of a report."""
+def github(text: str) -> str:
+    """HTML as cmark-gfm makes it, before GitHub drops what isn't allowed."""
+    given = Options.CMARK_OPT_UNSAFE | Options.CMARK_OPT_FOOTNOTES
+    return str(cmarkgfm.github_flavored_markdown_to_html(encoded(text), given))
 
-    html: list[str]  # raw, as it stands there
-    items: list[str]  # the text of list items with a mark of ours, and of summaries
-    bold: list[str]  # paragraphs that begin in bold
+
+def encoded(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
+
+
+def text_of(element: Any) -> str:
+    return "".join(element.itertext())
+
+
+class Page(NamedTuple):
+    """What GitHub makes of a report."""
+
+    items: list[str]  # the text of list items and summaries with a mark of ours
     code: list[str]  # blocks of code
-    images: list[str]
+    last: Any  # the last element
 
 
 def read(text: str) -> Page:
-    html, items, bold, code, images = (list[str]() for _ in Page._fields)
-    tokens = MARKDOWN.parse(text)
-    for before, token in itertools.pairwise(tokens):
-        inner = token.children or []
-        html += [each.content for each in inner if each.type == "html_inline"]
-        images += [each.content for each in inner if each.type == "image"]
-        if token.type == "html_block":
-            html.append(token.content)
-            if before.type == "list_item_open":
-                items += re.findall("<summary>(.*)</summary>", token.content)
-        if token.type in ("fence", "code_block"):
-            code.append(token.content)
-        if token.type == "inline" and is_item(tokens, token):
-            items.append(token.content)
-        if token.type == "inline" and token.level == 1 and inner[1:2] and opens(inner):
-            bold.append(token.content)
-    return Page(html, items, bold, code, images)
-
-
-def is_item(tokens: list[Token], token: Token) -> bool:
-    at = tokens.index(token)
-    return tokens[at - 2].type == "list_item_open" and token.content.startswith(MARKS)
-
-
-def opens(inner: list[Token]) -> bool:
-    return inner[0].content == "" and inner[1].type == "strong_open"
+    """A report in which nothing of others is an element, and all that is opened is closed."""
+    tree = html5lib.parse(github(text), namespaceHTMLElements=False)
+    for each in tree.iter():
+        assert each.tag in TAGS or isinstance(each.tag, str) is False, each.tag
+        assert re.match("(?i)(?:https?|ftp)://|mailto:", each.get("href", "http://"))
+    items = [text_of(one).strip() for one in tree.iter() if one.tag in ("li", "summary")]
+    code = [text_of(pre) for pre in tree.iter("pre")]
+    return Page([item for item in items if item.startswith(MARKS)], code, tree.find("body")[-1])
 
 
 def check(text: str, actions: int, runs: int) -> Page:
-    """Nothing of others is HTML; our items are items; the closing lines are paragraphs."""
-    page = read(text)
-    assert [one for one in page.html if not OURS.fullmatch(one)] == []
-    opened, closed = ("".join(page.html).count(tag) for tag in ("<details>", "</details>"))
-    assert opened == closed
-    assert page.images == []
+    """Nothing of others is an element; our items are items."""
+    page = read(f"{text}\n\n**the end**\n")
+    assert (page.last.tag, text_of(page.last)) == ("p", "the end")
     assert len([one for one in page.items if not one.startswith(agentfmt.RUNNING)]) >= actions
     ends = re.findall(f"(?m)^### (?:{'|'.join(MARKS[:2])}) ", text)
     assert len(ends) >= runs
-    assert not any(char < " " and char != "\n" for char in text)
+    assert not any(char < " " and char not in "\n\t" for char in text)
     assert not re.search(r"(?m)^\s*::\w|##\[", text)
     return page
 
@@ -126,17 +113,17 @@ def test_a_report() -> None:
         == """\
 ### ✅ cursor: succeeded in 1.5 s
 
-> do
+<blockquote>do</blockquote>
 
 Done.
 
 | 1 file changed | |
 |---|--:|
-| `a.py` | +1 −1 |
+| `a.py` | +1 -1 |
 
 <details><summary>3 actions · 1 failed · 1 file changed</summary>
 
-I'll fix **it**.
+<p>I'll fix <strong>it</strong>.</p>
 
 - ✅ Read `a`
 - ❌ Ran `make test` (exit 2)
@@ -223,7 +210,7 @@ def test_a_failure_says_why() -> None:
 
 
 PARTS = {
-    "prompt": "\n> ",
+    "prompt": "<blockquote>",
     "words": "said",
     "actions": "✅ Read",
     "targets": "`a`",
@@ -346,67 +333,42 @@ worst = st.lists(st.sampled_from(WORST), max_size=25).map("".join)
 @example("http://a/<`<b>`")
 @example("| a |\n|-|\n| `x|![i](http://b/c) `<b>` |")
 def test_words_are_markdown_but_no_html(words: str) -> None:
-    text = "\n".join(agentfmt.safe_words(words))
-    for lines in (text, "\n".join(f"> {line}".rstrip() for line in text.split("\n"))):
-        page = read(f"{lines}\n\n**✅**\n")
-        assert page.html == page.images == []
-        assert page.bold[-1:] == ["**✅**"]
-        html = github(f"{lines}\n\n**✅**\n")
-        assert set(re.findall(r"<([^/\s>]+)", html)) <= TAGS
-        assert html.endswith("<p><strong>✅</strong></p>\n")
+    for shown in (agentfmt.said_in_markdown(words), agentfmt.asked_in_markdown(words)):
+        page = read(f"{shown}\n\n**✅**\n")
+        assert (page.last.tag, text_of(page.last)) == ("p", "✅")
 
 
-TAGS = frozenset(
-    "h1 h2 h3 h4 h5 h6 p a em strong del code pre ul ol li input blockquote table thead tbody tr "
-    "th td hr br".split()
-)
-
-
-def github(text: str) -> str:
-    """HTML as cmark-gfm makes it, before GitHub drops what isn't allowed."""
-    given = Options.CMARK_OPT_UNSAFE | Options.CMARK_OPT_FOOTNOTES
-    return str(cmarkgfm.github_flavored_markdown_to_html(encoded(text), given))
-
-
-def encoded(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        pytest.param(
-            "###### A\n\nb **c** `d<e>` [f](http://g/h)\n\n- i\n  1. j\n\n> k", id="inline"
-        ),
-        pytest.param("| a | b |\n|---|---|\n| `c<d>` | e |", id="table"),
-        pytest.param("```html\n<b>\n```", id="fence"),
-        pytest.param("- a\n\n  ```sh\n  b <c\n  ```\n- d", id="fence-in-list"),
-        pytest.param("1. a\n   ~~~\n   <b>\n   ~~~", id="tildes"),
-    ],
-)
-def test_words_without_html_stay_as_they_are(words: str) -> None:
-    assert "\n".join(agentfmt.safe_words(words)) == words
-
-
-@pytest.mark.parametrize(("words", "safe"), [
-    pytest.param("# A\n> ### B\n####### C", "#### A\n> ##### B\n####### C", id="headings"),
-    pytest.param("a <b> `<c>`", "a &lt;b> `<c>`", id="html"),
-    pytest.param("```\nx", "```\nx\n```", id="open-fence"),
-    pytest.param("- ```js\n  <b>\n  ```", "\n-\n  ```js\n  <b>\n  ```", id="behind-a-marker"),
-    pytest.param("- a\n  ```\n<b>\n```", "- a\n  ```\n  <b>\n  ```", id="moved"),
-    pytest.param("```{=html}\n<b>\n```", "```\n<b>\n```", id="raw"),
-    pytest.param("![a](http://b/c)", r"\![a](http://b/c)", id="image"),
-    pytest.param("http://a/<b>`<c>` `d`", "http://a/&lt;b>%60&lt;c>%60 `d`", id="address"),
-    pytest.param("see <https://a/b>.", "see <https://a/b>.", id="address-in-brackets"),
-    pytest.param("www.a/\u00a0` `<b>`", "www.a/\u00a0%60 `<b>`", id="blank"),
-    pytest.param("x://\\` `<b>`", "x://\\` `<b>`", id="escape-in-no-address"),
-    pytest.param("](www.)a`<b>`", r"]\(www.)a%60&lt;b>%60", id="no-link"),
-    pytest.param("[`a`](http://b)`<b>`", "[`a`](http://b)`<b>`", id="link"),
-    pytest.param("x://\\![i](http://b/c)", "x://\\![i](http://b/c)", id="escaped-mark"),
-    pytest.param("`a|` `<b>![c](d)`", r"`a|` `&lt;b>!\[c](d)`", id="divided-span"),
+@pytest.mark.parametrize(("words", "shown"), [
+    pytest.param("Done. It's (nearly) fine", "Done. It's (nearly) fine", id="plain"),
+    pytest.param("# A\n> ### B", "<h4>A</h4>\n<blockquote>\n<h5>B</h5>\n</blockquote>",
+        id="headings"),
+    pytest.param("a <b> `<c>`", "<p>a &lt;b&gt; <code>&lt;c&gt;</code></p>", id="html"),
+    pytest.param("```\nx\n\n y", "<pre><code>x&#10;&#10; y</code></pre>", id="open-fence"),
+    pytest.param("![a](http://b/c)", '<p>!<a href="http://b/c" REL>a</a></p>', id="image"),
+    pytest.param("[a](http://b 'c')", '<p><a href="http://b" title="c" REL>a</a></p>', id="title"),
+    pytest.param("see <https://a/b>.", '<p>see <a href="https://a/b" REL>https://a/b</a>.</p>',
+        id="address-in-brackets"),
+    pytest.param("https://a/b(c).", '<p><a href="https://a/b(c" REL>https://a/b(c</a>).</p>',
+        id="address"),
+    pytest.param("https://github.com/a/b/pull/12",
+        '<p><a href="https://redirect.github.com/a/b/pull/12" REL>https://github.com/a/b/pull/12</a></p>',
+        id="pull-request"),
+    pytest.param("1234567 rows on 20250514 were defaced",
+        "1234567 rows on 20250514 were defaced", id="no-commits"),
+    pytest.param("see 0a1b2c3", "<p>see <code>0a1b2c3</code></p>", id="commit"),
 ])  # fmt: skip
-def test_safe_words(words: str, safe: str) -> None:
-    assert "\n".join(agentfmt.safe_words(words)) == safe
+def test_what_words_become(words: str, shown: str) -> None:
+    made = agentfmt.said_in_markdown(words)
+    assert made == shown.replace("REL", 'rel="noopener noreferrer nofollow"')
+
+
+@pytest.mark.parametrize(("prompt", "shown"), [
+    ("Fix __init__.py\n  - *.py", "Fix __init__.py<br>\n&nbsp;&nbsp;- *.py"),
+    ("```\n```\u00a0\n<img src=//a>", "```<br>\n```\u00a0<br>\n&lt;img src=//a&gt;"),
+    ("ask @bob\n\nnow", "ask <code>@bob</code><br>\n<br>\nnow"),
+])  # fmt: skip
+def test_a_prompt_is_shown_as_it_was_typed(prompt: str, shown: str) -> None:
+    assert agentfmt.asked_in_markdown(prompt) == f"<blockquote>{shown}</blockquote>"
 
 
 NAMES = (
@@ -443,7 +405,8 @@ names |= st.lists(st.sampled_from((*NAMES, *WORST)), max_size=8).map("".join)
 @example("<http://a.b>`a|b @octocat`\n#1")
 @example("![a](http://b/c)`a|b @octocat`\n#1")
 def test_words_call_nobody(words: str) -> None:
-    assert called("\n".join(agentfmt.safe_words(words))) == []
+    assert called(agentfmt.said_in_markdown(words)) == []
+    assert called(agentfmt.asked_in_markdown(words)) == []
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -473,7 +436,7 @@ def test_nobody_is_called_wherever_a_name_stands(name: str) -> None:
     ("a@b.c `@x` C#", "a@b.c @x C#"),
 ])  # fmt: skip
 def test_names_look_the_same(words: str, shown: str) -> None:
-    html = github("\n".join(agentfmt.safe_words(words)))
+    html = github(agentfmt.said_in_markdown(words))
     assert re.sub("<[^>]*>", "", html).strip() == shown
 
 
@@ -524,8 +487,24 @@ def test_a_task_that_ends_after_its_run_is_shown() -> None:
 
 def test_a_list_of_words_is_not_continued() -> None:
     data = run_of(assistant("- mine"), completed(), assistant("- mine too"))
-    lists = [token.type for token in MARKDOWN.parse(report(data))]
-    assert lists.count("bullet_list_open") == 3
+    assert github(report(data)).count("<ul>") == 3
+
+
+@pytest.mark.parametrize("count", [agentfmt.MANY_GOOD - 1, agentfmt.MANY_GOOD])
+def test_many_good_calls_in_a_row_are_one_line(count: int) -> None:
+    calls = [completed(f"c{number}") for number in range(count)]
+    text = report(run_of(*calls, shell(code=1), completed("d")))
+    folded = f"<details><summary>✅ {count} actions, all ok</summary>" in text
+    assert folded is (count == agentfmt.MANY_GOOD)
+    assert check(text, count + 2, 1).items[-1] == "✅ Read a"
+
+
+def test_a_background_sub_agents_actions_stand_below_it() -> None:
+    task = completed("t", "taskToolCall", args={"description": "look"})
+    data = run_of(started("t", "taskToolCall"), task, below("t", completed()), assistant("Done."))
+    text = report(data)
+    assert text.splitlines()[2] == "Done."
+    assert "\n- ✅ Ran subagent `look`\n  - ✅ Read `a`\n" in text
 
 
 def test_what_is_redacted_is_not_in_the_report() -> None:
@@ -621,7 +600,7 @@ def test_a_signal_writes_what_there_is() -> None:
         agentfmt.convert([("-", chunks())], to="markdown", view=view, reporter=said, out=out)
     out.flush()
     text = b"".join(wrote).decode()
-    assert text.startswith("### ❌ cursor: unfinished: interrupted\n\n> do\n\n<details>")
+    assert text.startswith("### ❌ cursor: unfinished: interrupted\n\n<blockquote>do<")
     assert "- ✅ Read `a`\n" in text
 
 
@@ -643,8 +622,8 @@ def test_what_a_run_does_not_need_goes_to_the_next() -> None:
     text = report(b"".join(runs), "--max-report", "64K")
     parts = [len(part.encode()) for part in text.split("\n### ")[1:]]
     assert parts[1] < 10_000
-    assert parts[0] == pytest.approx(parts[2], rel=0.02)
-    assert 55_000 < sum(parts) < 64 * 1024
+    assert parts[0] == pytest.approx(parts[2], rel=0.5)
+    assert 45_000 < sum(parts) < 64 * 1024
     assert text.count("- ✅ Edited `src/399.py`") == 2
     assert "Edited `src/5.py`" not in text
 

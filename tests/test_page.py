@@ -48,14 +48,14 @@ import agentfmt
 
 # Elements, and the attributes that some of them have; all may have a class.
 TAGS = frozenset(
-    "a b blockquote body br code del details div em fieldset figcaption figure footer h1 h2 h3 h4 "
+    "a b blockquote body br code del details div em fieldset footer h1 h2 h3 h4 "
     "h5 h6 head header hr html i img input ins label li main meta nav ol p pre rect s section span "
     "strong style summary svg table tbody td th thead time title tr ul".split()
 )
 ATTRIBUTES = {
-    "a": "href rel title tabindex", "time": "datetime", "ol": "start", "section": "id",
-    "div": "id", "svg": "width height role aria-label", "img": "src alt",
-    "rect": "x y width height rx", "html": "lang", "meta": "charset content http-equiv name",
+    "a": "href rel title", "time": "datetime", "ol": "start", "section": "id",
+    "div": "id", "svg": "aria-hidden", "img": "src alt",
+    "rect": "x width height", "html": "lang", "meta": "charset content http-equiv name",
     "input": "type name id checked", "fieldset": "aria-label", "span": "role aria-label",
 }  # fmt: skip
 
@@ -82,7 +82,7 @@ def read(text: str) -> Read:
         assert given.keys() <= {*ATTRIBUTES.get(tag, "").split()}, (tag, given)
         assert re.match("#|(?i:https?://)", given.get("href", "#"))
         assert tag != "a" or "rel" in given or given["href"].startswith("#")
-        found[kind].append("".join(each.itertext()))
+        found[kind].append(" ".join("".join(each.itertext()).split()))
         outline += [tag] if re.fullmatch("h[1-6]", tag) else []
         ids += [given["id"]] if "id" in given else []
     assert len(ids) == len({*ids})
@@ -125,22 +125,21 @@ def test_a_page() -> None:
     )
     text = page(data)
     found = read(text)
-    assert found.text["prompt"] == ["do\n"]
-    listed = "✓ eted\n▸ RESS\n– lled\n○ ding\n"
-    assert found.text["words"] == ["I'll fix it.\n", listed, "Done.\n"]
+    assert found.text["prompt"] == ["do"]
+    listed = "✓ eted ▸ RESS – lled ○ ding"
+    assert found.text["words"] == ["I'll fix it.", listed, "Done."]
     assert "I'll fix <strong>it</strong>." in text
     assert found.text["act ok"] == [
-        "✓Read a#1.1",
-        "✓Edited a.py+1 -1#1.3@@ -1 +1 @@\n-x\n+y\n z\n",
-        f"✓Updated to-do list 1 of 4 done#1.4{listed}",
+        "✓ Read a #1.1",
+        "✓ Edited a.py +1 -1#1.3 @@ -1 +1 @@ -x +y z",
+        f"✓ Updated to-do list 1 of 4 done#1.4 {listed}",
     ]
-    assert found.text["act bad"] == ["✗Ran make testexit 2#1.2no ruleno rule"]
+    assert found.text["act bad"] == ["✗ Ran make test exit 2#1.2no rule no rule"]
     assert "<ins>+y\n</ins>" in text
     assert "<del>-x\n</del>" in text
-    facts = "4\u00a0actions · 1\u00a0failed · 1\u00a0file\u00a0changed · 12\u00a0tokens\u00a0in"
-    facts += " · 3\u00a0out · Auto"
-    assert found.text["end ok"] == [f"✓ Succeeded in 1.5 s {facts}cursor · /work"] * 2  # both ends
-    assert found.text["links"] == ["changeda.py +1 −1", "failedRan make test"]
+    facts = "4 actions · 1 failed · 1 file changed · 12 tokens in · 3 out · Auto"
+    assert found.text["end ok"] == [f"✓ Succeeded in 1.5 s{facts} cursor · /work"]  # once
+    assert found.text["links"] == ["changed a.py +1 -1", "failed Ran make test"]
     assert found.ids == ["all", "words", "acts", "bad", "1", "1.1", "1.2", "1.3", "1.4"]
 
 
@@ -157,7 +156,7 @@ def test_nothing_runs_and_nothing_is_fetched() -> None:
     digest = base64.b64encode(hashlib.sha256(sheet.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'"
     assert policy in text
-    assert sheet.count("\n") <= 129
+    assert sheet.count("\n") <= 136
     assert "script" not in text
     assert not re.search(r"url\(|@import|\bsrc=|\bstyle=", text)
 
@@ -188,16 +187,17 @@ def test_images_of_results_and_prompts(block: dict[str, Any], shown: bool) -> No
         assert re.findall("<img.*?>", text) == [image] * shown
         assert "<img" not in page(data, "--from", agent, "-r", classes)
     report = convert(prompt, "-t", "markdown").stdout
-    assert (b"> [image: PNG, 17 bytes]" in report) is shown
+    assert (b"\n[image: PNG, 17 bytes]" in report) is shown
 
 
 def test_a_sub_agents_actions_stand_inside_its_line() -> None:
     inner = [below("t", shell("one", 0, "1")), below("t", begin("u", "below"))]
     inner += [below("u", shell("two", 1, "2")), below("t", end("u", "below"))]
     text = page(run_of(begin("t", "count"), *inner, end("t", "count")))
-    lines = [re.sub("<.*?>", "", one) for one in re.findall(r"<summary>.*?</summary>", text)]
-    assert lines == [
-        "✓Ran subagent count#1.4", "✓Ran one#1.1", "✓Ran subagent below#1.3", "✗Ran twoexit 1#1.22",
+    summaries = re.findall(r"(?s)<summary>.*?</summary>", text)
+    assert [" ".join(re.sub("<.*?>", "", one).split()) for one in summaries] == [
+        "✓ Ran subagent count #1.4", "✓ Ran one #1.1", "✓ Ran subagent below #1.3",
+        "✗ Ran two exit 1#1.22",
     ]  # fmt: skip
     read(text)
 
@@ -205,7 +205,7 @@ def test_a_sub_agents_actions_stand_inside_its_line() -> None:
 def test_what_was_running_when_a_run_ended() -> None:
     data = init() + begin("t", "count") + below("t", shell()) + below("t", started("c5"))
     found = read(page(data))
-    running = ["▸Running subagent count#1.3✓Ran make#1.1▸Reading a#1.2", "▸Reading a#1.2"]
+    running = ["▸ Running subagent count #1.3 ✓ Ran make #1.1 ▸ Reading a #1.2", "▸ Reading a #1.2"]
     assert found.text["act running"] == running
     assert "Unfinished" in found.text["end bad"][0]
 
@@ -223,7 +223,7 @@ def test_the_verdict_and_the_contents_come_first() -> None:
 def test_interleaved_runs_stand_one_after_the_other() -> None:
     runs = [[init(name), completed(session=name), result(name)] for name in "ab"]
     text = page(b"".join(interleaved(*runs)))
-    assert re.findall(r"<h2><a [^>]*>(.*?)<", text) == ["cursor: run a", "cursor: run b"]
+    assert re.findall(r"<h2><a [^>]*>(.*?)<", text) == ["cursor: run a", "cursor, run 2: run b"]
     read(text)
 
 
@@ -240,8 +240,7 @@ def test_thoughts_are_shown_if_asked_for() -> None:
 def test_a_task_that_ends_after_its_run_is_shown() -> None:
     ended = event("system", subtype="task_notification", status="completed", description="count")
     text = page(run_of(completed()) + ended)
-    assert "✓Finished subagent count" in read(text).text["act ok"]
-    assert text.index("Succeeded") < text.index("Finished subagent")
+    assert "✓ Finished subagent count" in read(text).text["act ok"]
     assert "Finished" not in page(run_of(completed()) + ended, "--no-detail")
 
 
@@ -269,9 +268,9 @@ def test_words_of_a_session_say_when(flags: tuple[str, ...]) -> None:
         for minute, (kind, content) in enumerate(zip(("user", "assistant"), said, strict=True))
     ]  # fmt: skip
     found = read(page("\n".join(map(json.dumps, lines)).encode(), *flags))
-    assert found.text["prompt"] == ["do\n"]
-    assert found.text["words"] == ["03:01hi\n"]
-    assert found.text[""].count("2 Jan 2026, 03:00 UTC") == 3  # also at both ends
+    assert found.text["prompt"] == ["do"]
+    assert found.text["words"] == ["03:01hi"]
+    assert found.text[""].count("2 Jan 2026, 03:00 UTC") == 1
 
 
 def timed(call_id: str, began: int, ended: int) -> bytes:
@@ -282,16 +281,22 @@ def timed(call_id: str, began: int, ended: int) -> bytes:
 
 
 def test_times_are_drawn_if_they_say_something() -> None:
-    """What runs at the same time stands below, and so do the calls of sub-agents."""
+    """Each call has a bar, at its place in the time of its run and as wide as it took."""
     calls = timed("a", 1, 3), timed("b", 2, 4), timed("c", 3, 5), below("t", timed("d", 4, 5))
     text = page(run_of(*calls, duration_ms=4000))
-    assert '<a href="#1.1" tabindex="-1"><title>Ran a, 2.0 s</title><rect' in text
-    assert 'width="50.00%"' in text
-    drawn = re.findall('<title>Ran (.), .*?</title><rect( class="nested")?(.*?)>', text)
-    places = [(name, *map(int, re.findall(r' [xy]="(\d+)', at))) for name, _, at in drawn]
-    assert sorted(places) == [("a", 0, 0), ("b", 25, 10), ("c", 50, 0), ("d", 75, 20)]
-    assert [name for name, nested, _ in drawn if nested] == ["d"]
+    bars = re.findall('<rect x="(.*?)%" width="(.*?)%" height="100%"/>', text)
+    assert [tuple(map(float, bar)) for bar in bars] == [(0, 50), (25, 50), (50, 50), (75, 25)]
     assert "<svg" not in page(run_of(shell()))
+
+
+def test_a_failure_leads_to_the_next() -> None:
+    failed = [shell(f"make {number}", 1, call_id=f"c{number}") for number in range(2)]
+    text = page(run_of(shell("a"), failed[0], shell("b")) + run_of(failed[1]))
+    assert re.findall('<a class="(first|next)" href="#(.*?)"', text) == [
+        ("first", "1.2"),
+        ("next", "2.1"),
+    ]
+    read(text)
 
 
 @pytest.mark.parametrize(("flags", "left"), [
@@ -387,7 +392,7 @@ def test_a_page_that_is_full_keeps_lines_and_verdicts(nested: bool) -> None:
     if nested:
         calls = [begin("t", "count"), *(below("t", call) for call in calls), end("t", "count")]
     found = read(page(run_of(*calls), "--max-report", "40K"))
-    assert len(found.text["act ok"]) == 60 + nested
+    assert len(found.text["act ok"]) == 61 + nested  # and the line of them all
     assert re.fullmatch(r"details of \d+ calls left out", found.text["note"][0])
 
 
@@ -416,7 +421,7 @@ def test_memory_does_not_grow_with_the_runs() -> None:
     parts[7] = parts[7].replace(b'"is_error":false', b'"is_error":true')
     with mock.patch.dict(agentfmt.WRITERS, {"html": Page}):
         text = convert(b"".join(parts), "--max-report", "30K", to="html").stdout.decode()
-    assert (made[0].runs, made[0].size < 30 * 1024) == ({}, True)
+    assert (made[0].open, made[0].size < 30 * 1024) == ({}, True)
     found = read(text)
     assert len(text) < 36 * 1024
     assert found.text["bad"] == ["✗do"]

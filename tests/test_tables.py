@@ -235,7 +235,7 @@ def test_outputs_agree_with_the_status(to: str, status: int, tmp_path: Path) -> 
         failed = {
             "runs": '"verdict":"none"',
             "markdown": "## ❌",
-            "html": '<div class="end bad"><h1>',
+            "html": '<div class="end bad">\n<h1>',
         }
         assert (ended.status, failed[to] in shown) == ((1, True) if status else (0, False))
         told = "sh exited with 3 after its result" in shown or "the agent wrote nothing" in shown
