@@ -386,6 +386,12 @@ def local_time(milliseconds: float | None, form: str) -> str:
     return ""
 
 
+def iso_time(milliseconds: int) -> str:
+    at = utc(milliseconds)
+    stated = at.isoformat(timespec="milliseconds").replace("+00:00", "Z") if at else ""
+    return stated or "9999-12-31T23:59:59Z"  # whatever a line says, it is no later than that
+
+
 def format_size(count: int) -> str:
     """A number of bytes with a decimal unit: "1.2 kB"."""
     if count < 1000:
@@ -1030,8 +1036,9 @@ def file_name(name: str) -> str:
 class Source:
     """A FILE: its name, the place that is read, and what its lines are."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, found: bool = False) -> None:
         self.name = file_name(name)
+        self.found = found  # in a directory: it may be no session
         self.at = 0  # the number of the current line, or object
         self.documents = False  # JSON that is not lines
         self.looks_like = ""  # the format of a FILE that is no stream, and a hint
@@ -2299,6 +2306,7 @@ class FileNotes:
         self.prose = ""  # the last line of prose since a run ended, usually why the next one fails
         self.due = ""  # what its last line begins, and the next one may go on with
         self.rejected = 0  # lines since the last end of a run
+        self.early = 0  # lines of what may be no session: they are only counted
         self.counts = collections.Counter[str]()  # the same, by what they are, until a run has them
         # The last of them that nobody has looked at, each with the reason for damage.
         self.waiting = collections.deque[tuple[str | None, bytes]](maxlen=KEPT_PROSE)
@@ -2367,6 +2375,7 @@ class Reporter:
         self.damaged = self.failed = self.has_error = False
         self.stopped_at = ""  # where a signal stopped the reading, and what was open there
         self.held: list[bytes] | None = None  # lines that wait for the end of a table
+        self.no_sessions: set[str] = set()  # the names of files in directories without a run
 
     def status(self) -> int:
         if self.has_error:
@@ -2380,14 +2389,23 @@ class Reporter:
         since the text was made isn't in it."""
         self.write(encode_line(f"agentfmt: {self.redaction.without_learnt(text)}"))
 
-    def write(self, line: bytes) -> None:
+    def write_output(self, line: bytes) -> None:
+        """Write a line of an output that goes to stderr: unlike a message, it may not be lost."""
+        self.has_error = not self.write(line) or self.has_error
+
+    def write(self, line: bytes) -> bool:
+        """Write a line; False on a full disk. Who has closed stderr, or reads it no more, doesn't
+        want it."""
         if self.held is not None and len(self.held) < MAX_HELD_MESSAGES:
             self.held.append(line)
-            return
+            return True
         self.out.write_lines()
         self.out.last.erase()
-        with contextlib.suppress(OSError):  # stderr may be closed
+        try:
             write_all(2, line + b"\n")
+        except OSError as error:
+            return error.errno != errno.ENOSPC
+        return True
 
     def release(self) -> None:
         """Write what has waited."""
@@ -2410,9 +2428,12 @@ class Reporter:
 
     def reject(self, file: FileNotes, reason: str | None, line: bytes) -> None:
         """Save a line that isn't an event, and show or count it; without a reason it is prose."""
-        self.save_rejected(line)
         if reason is None and not file.has_run and is_binary(line):
             file.source.looks_like = "binary data"
+        if file.source.found and not file.has_run:
+            file.early += 1
+            return
+        self.save_rejected(line)
         self.damaged = self.damaged or reason is not None
         for counts in (self.counts, file.counts):
             counts["prose line" if reason is None else "damaged line"] += 1
@@ -2447,7 +2468,10 @@ class Reporter:
             self.explain(file)
 
     def explain(self, file: FileNotes) -> None:
-        """Say once what a FILE without a run is, or that it has events outside of runs."""
+        """Say once what a FILE without a run is, or that it has events outside of runs. One in a
+        directory is only counted."""
+        if file.source.found and not file.has_run:
+            return
         self.catch_up(file)
         name, what = next(stories(self, file))
         if name != file.story_name:
@@ -2465,12 +2489,18 @@ class Reporter:
         if file.rejected > REJECTS_SHOWN and file.is_stream():
             more = plural(file.rejected - REJECTS_SHOWN, "more line")
             self.message(f"{file.source.name}: {more} without an event")
+        if file.early and file.has_run:
+            lines, file.early = plural(file.early, "line"), 0
+            self.message(f"{file.source.name}: {lines} without an event before its first run")
         self.catch_up(file)
         file.rejected = 0
 
 
 # What begins like a log, but is something else -> how that looks.
 OTHER_FILES = {
+    "a table that agentfmt wrote": regex(
+        rb'\{"session":(?:null|"[^"]*"),"run":\w+,"(?:agent|call_id)":'
+    ),
     "a program, or a core dump": regex(rb"\x7fELF"),
     "a report of tests in JUnit's XML": regex(rb"\s*<(?s:.{0,900})<?\btestsuites?\b"),
     "what go test -json writes": regex(rb'\s*\{"(?:Time":"[^"]*",")?Action":"\w+"'),
@@ -7302,6 +7332,9 @@ class Runs:
         file.ended, file.limit = True, self.limits.reached
         unknown = bool(file.unexplained() or file.is_only_head() or file.second_stream_at)
         runless = not (file.runs or file.has_run)
+        if file.source.found and (runless or file.is_only_head()):
+            reporter.no_sessions.add(file.source.name)
+            return
         counts = self.selects == ALL_RUNS or (runless and self.selects == BY_NUMBER)
         if matches and self.selects == ALL_RUNS:
             reporter.failure(f"{matches} after the end of a run")
@@ -14117,6 +14150,10 @@ class Table(Writer):
         return ()
 
 
+def stated_time(milliseconds: int | None) -> str | None:
+    return None if milliseconds is None else iso_time(milliseconds)
+
+
 def failure_word(run: Run) -> str | None:
     """Why a run failed, in a word."""
     return None if run.succeeded else run.failure
@@ -14177,6 +14214,7 @@ class RunTable(Table):
             "failure": failure_word(run),
             "location": run.where,
             "started_ms": notes.started_ms,
+            "started": stated_time(notes.started_ms),
             "duration_ms": numbers.get("took"),
             "turns": numbers.get("turns"),
             "actions": sum(counts.values()),
@@ -14216,6 +14254,7 @@ class CallTable(Table):
         return {
             "session": event.run.label,
             "run": event.run.number,
+            "agent": event.run.agent,
             "call_id": event.call_id,
             "tool": outcome.tool,
             "name": call.name,
@@ -14226,6 +14265,7 @@ class CallTable(Table):
             "lines_added": added,
             "lines_removed": removed,
             "started_ms": call.started_ms,
+            "started": stated_time(call.started_ms),
             "duration_ms": call.duration_ms,
             "parent": call.parent,
             "location": (begun or event).where,
@@ -14491,12 +14531,6 @@ class Trajectory:
         return named | {"steps": self.steps} | more
 
 
-def iso_time(milliseconds: int) -> str:
-    at = utc(milliseconds)
-    stated = at.isoformat(timespec="milliseconds").replace("+00:00", "Z") if at else ""
-    return stated or "9999-12-31T23:59:59Z"  # whatever a line says, it is no later than that
-
-
 class RunSteps:
     """What is kept of a run until its document is written."""
 
@@ -14636,7 +14670,7 @@ def pass_on(events: Iterable[Event], others: list[Writer], notes: Notes) -> Iter
             continue
         for other in others:
             reporter = notes.reporter
-            write = reporter.out.lines.append if other.follows else reporter.write
+            write = reporter.out.lines.append if other.follows else reporter.write_output
             for line in other.lines((event,)):
                 write(line if other.sums else notes.tally(line))
 
@@ -14714,13 +14748,13 @@ def unread_types(
 
 
 def follow_streams(
-    streams: Streams, sessions: Sessions, max_line: int, unwrap: str
+    streams: Streams, sessions: Sessions, found: Container[str], max_line: int, unwrap: str
 ) -> Iterator[Iterable[Event]]:
     """The events of each frame with their runs, and the implied ends."""
     reporter = sessions.runs.reporter
     try:
         for name, arriving in streams:
-            source = Source(name)
+            source = Source(name, found=name in found)
             sessions.begin_file(source)
             reader = Reader(source, sessions.maker.event_type)
             frames = read_frames(source, arriving, max_line, unwrap)
@@ -14730,6 +14764,8 @@ def follow_streams(
                 yield sessions.follow(reader.read(frame))
                 if not frame:
                     reporter.explain_early(sessions.here.file, silent=True)
+                if source.found and source.looks_like and not sessions.here.file.has_run:
+                    break
             yield sessions.end_file()
         yield sessions.runs.end_command()
         yield sessions.end_input()
@@ -14745,6 +14781,7 @@ def follow_streams(
 def convert(
     streams: Streams,
     *,
+    found: Container[str] = (),
     to: str,
     dialect: str = "auto",
     thinking: bool = False,
@@ -14764,13 +14801,13 @@ def convert(
 ) -> None:
     """Read the streams of agents and write them to ``out`` in another form.
 
-    ``streams`` are FILEs in order: a name for messages, and the chunks of bytes as they arrive.
-    ``to`` is a key of WRITERS, ``view`` the text beside it, ``dialect`` auto or one of TRANSLATORS.
-    ``max_line`` and ``max_event`` are bytes, ``max_wait`` seconds. ``unwrap`` is auto, none, or a
-    member of envelopes. ``only`` and ``drop`` select events to print, ``fail_on`` those that fail a
-    run, ``fail_unless`` those that it needs. ``limits`` has ended the streams if one is reached.
-    ``reporter`` gets errors and knows the exit status. Raises ReaderGone, OutputError, and any
-    exception of ``streams``. Events: https://cursor.com/docs/cli/reference/output-format
+    ``streams`` are FILEs in order: a name, and the chunks of bytes as they arrive; one in ``found``
+    may be no session. ``to`` is a key of WRITERS, ``view`` the text beside it, ``dialect`` auto or
+    one of TRANSLATORS. ``max_line`` and ``max_event`` are bytes, ``max_wait`` seconds. ``unwrap``
+    is auto, none, or a member of envelopes. ``only`` and ``drop`` select events to print,
+    ``fail_on`` and ``fail_unless`` what fails a run. ``limits`` may end the streams. Raises
+    ReaderGone, OutputError, and any exception of ``streams``. Events:
+    https://cursor.com/docs/cli/reference/output-format
     """
     writer, others = make_writers(to, view, notes := Notes(reporter))
     kind = SpokenEvent if redaction else writer.event_type
@@ -14796,7 +14833,7 @@ def convert(
         out.flush()
 
     try:
-        for events in follow_streams(streams, sessions, max_line, unwrap):
+        for events in follow_streams(streams, sessions, found, max_line, unwrap):
             events = selection.mark(events) if selection else events
             write(redactor.redact(events) if redactor else events)
     finally:  # also after a signal: held events are written
@@ -14845,6 +14882,18 @@ parse_pattern = parser(
     "pattern", r"([\w.-]+)=(.+)", "NAME=REGEX, such as ticket='TICKET-[0-9]{6}'",
     lambda *pair: pair,
 )  # fmt: skip
+
+
+def parse_since(text: str) -> float:
+    """When a time before now, a date or a date with a time was, in seconds since 1970."""
+    import datetime
+
+    if ago := re.fullmatch("([0-9]{1,5})([wdhm])", text):
+        return time.time() - int(ago[1]) * {"w": 604800, "d": 86400, "h": 3600, "m": 60}[ago[2]]
+    with contextlib.suppress(ValueError, OverflowError):
+        return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+    expected = "expected one such as 7d, 12h, 2026-11-01, 2026-11-01T08:30"
+    raise click.BadParameter(f"invalid time {text!r}: {expected}")
 
 
 def parse_limit(text: str) -> Any:
@@ -15053,12 +15102,14 @@ SELECTOR = repeatable("SELECTOR", parse_choice, shell_complete=complete_list)
 
 
 PAGES = {"agentfmt": "agentfmt.1", "sidecar": "agentfmt-sidecar.7"}  # of the manual
+MANUAL_PARTS = {"jobs": ("agentfmt", "EXAMPLES")}  # a section of a page
 
 
 def show_manual(context: click.Context, _param: Any, name: str | None) -> None:
     """Show a page of the manual with man or mandoc, else as plain text."""
     if not name or context.resilient_parsing:
         return
+    name, section = MANUAL_PARTS.get(name, (name, ""))
     page = PAGES[name]
     here, home = os.path.dirname(os.path.abspath(__file__)), os.path.expanduser("~/.local")
     shared = (f"{prefix}/share/man/man{page[-1]}" for prefix in (sys.prefix, home))
@@ -15067,12 +15118,29 @@ def show_manual(context: click.Context, _param: Any, name: str | None) -> None:
     if path is None:
         raise click.ClickException(f"{page} isn't installed: reinstall agentfmt with pip")
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # what they start ends quietly with its reader
+    view_section(path, section) if section else view_page(path)
+    context.exit()
+
+
+def view_section(path: str, section: str) -> None:
+    """Show one section of a page as a page."""
+    import tempfile
+
+    with open(path, encoding="utf-8") as file:
+        head, *sections = file.read().split("\n.Sh ")
+    named = next(text for text in sections if text.startswith(section))
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=path[-2:]) as part:
+        part.write(f"{head}\n.Sh {named}\n")
+        part.flush()
+        view_page(part.name)
+
+
+def view_page(path: str) -> None:
     viewers = (["man", path], ["mandoc", "-a", path])
     missing = 127  # the status that the shell, too, gives a command that it can't find
     if all(os.spawnvp(os.P_WAIT, viewer[0], viewer) == missing for viewer in viewers):
         with open(path, encoding="utf-8") as file:
             click.echo_via_pager(strip_mdoc(file.read()))
-    context.exit()
 
 
 def strip_mdoc(text: str) -> str:
@@ -15128,12 +15196,14 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
     "Input",
     ("-f --from dialect", choice_of(["auto", *AGENTS], "auto", "AGENT"),
      "The agent that wrote the stream."),
+    ("--since", {"metavar": "TIME", "type": parse_since},
+     "Read only FILEs that changed since: 7d, 12h, or a date such as 2026-11-01."),
+    ("--label", {"metavar": "NAME"},
+     "Name the standard input, or what --run reads, in rows, messages and reports."),
     ("--max-line", SIZE | {"default": "64M"},
      "Longest line to accept; suffixes K, M, G."),
     ("--unwrap", {"metavar": "auto|none|MEMBER", "default": "auto"},
      "Field of a log collector's JSON that contains the agent's line."),
-    ("--max-wait", TIME | {"default": f"{MAX_WAIT}s"},
-     "Under redaction, print an unfinished line of words after this much silence in its run."),
     ("--rejects", {"metavar": "FILE"},
      "Append lines that aren't events to FILE, byte for byte."),
     ("--tee", {"metavar": "FILE"},
@@ -15172,6 +15242,8 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
      "-r secrets."),
     ("--pattern patterns", repeatable("NAME=REGEX", parse_pattern),
      "Treat whatever this RE2 expression matches as a secret; repeatable, implies -r secrets."),
+    ("--max-wait", TIME | {"default": f"{MAX_WAIT}s"},
+     "Under redaction, print an unfinished line of words after this much silence in its run."),
     "Text",
     ("-v --verbose", FLAG_OPTION,
      f"Same as -d -m chat -s --tail {TAIL}; the default on a terminal."),
@@ -15200,9 +15272,10 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
     ("--list", {"type": click.Choice([*LISTS]), "metavar": "NAMES", "callback": print_list,
                 "is_eager": True, "expose_value": False},
      "Print the names that agentfmt knows and exit."),
-    ("--man", {"type": click.Choice([*PAGES]), "metavar": "[PAGE]", "callback": show_manual,
+    ("--man", {"type": click.Choice(["agentfmt", *MANUAL_PARTS, "sidecar"]), "metavar": "[PAGE]",
+               "callback": show_manual,
                "is_eager": True, "expose_value": False, "is_flag": False, "flag_value": "agentfmt"},
-     "Show the manual, or the page on log collectors and sidecars, and exit."),
+     "Show the manual, its jobs with their commands, or the page on sidecars, and exit."),
 )  # fmt: skip
 
 
@@ -15215,15 +15288,12 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
 def run(files: tuple[str, ...], **given: Any) -> int:
     """Read the event stream of a headless coding agent; write its progress, its result, a report,
     a table, or the stream itself, filtered and redacted. The exit status says whether it succeeded.
-    A directory stands for the agents' sessions in it. With no FILE, or when FILE is -, read
-    standard input.
+    A directory stands for its sessions. Without FILE, or for -, read standard input.
     """
     check_outputs(given)
-    given_files, (files, folders) = files, expand_folders(files)
     if given["grace"] is not None and not given["run"]:
         raise click.UsageError("--grace goes with --run only: nothing else can be ended")
-    inputs = check_inputs(files, given["run"]) if files or not given_files else []
-    files = files if given_files else ("-",)
+    inputs = find_inputs(files, given["run"], given["since"])
     classes = classes_of(given)
 
     def scanner() -> Scanner | None:
@@ -15235,20 +15305,23 @@ def run(files: tuple[str, ...], **given: Any) -> int:
     home = os.environ.get("HOME", "").rstrip("/")
     redaction = EventRedactor(used, classes, [home] if home else [], functools.cache(scanner))
     signals = Signals()
-    view = view_of(given)._replace(headings=len(files) > 1)
+    view = view_of(given)._replace(headings=len(inputs.files) > 1)
     write = write_ci_safe if given["ci_safe"] else write_all
-    out = Output(functools.partial(signals.write, write), status_line(given["to"], view, inputs))
-    reporter = Reporter(out, redaction, open_append("rejects", given, inputs))
-    for folder in folders:
-        folder.report(reporter)
+    out = Output(
+        functools.partial(signals.write, write), status_line(given["to"], view, inputs.statuses)
+    )
+    reporter = Reporter(out, redaction, open_append("rejects", given, inputs.statuses))
+    for what in inputs.unread:
+        reporter.error(what)
     for what in doubts_about_secrets(given):
         reporter.message(what)
     options = {name: given[name] for name in given.keys() & convert.__annotations__.keys()}
     options |= {"view": view, "redaction": redaction if classes else None, "reporter": reporter}
     try:
-        options |= count_back(files, inputs, signals, options)
+        options |= count_back(inputs, given["label"], signals, options)
         with contextlib.closing(out.last):
-            read(files, given, signals, open_append("tee", given, inputs), out, options)
+            tee = open_append("tee", given, inputs.statuses)
+            read(inputs, given, signals, tee, out, options)
         with output_errors("stdout"):
             os.close(os.dup(1))  # some file systems say only here that the disk is full
         if signals.lost:  # what was left when the input had ended
@@ -15272,23 +15345,121 @@ def run(files: tuple[str, ...], **given: Any) -> int:
     return OK if given["exit_zero"] and status in (FAILED, DAMAGED) else status
 
 
-def check_inputs(files: Sequence[str], command: Sequence[str] | None) -> list[os.stat_result]:
-    """The status of each FILE. Raises click.ClickException for what can't be read."""
+class Folder(NamedTuple):
+    """A directory among the FILEs, and the files below it that are read."""
+
+    name: str
+    files: Sequence[str]
+    unchanged: int  # files that --since leaves out
+
+    def report(self, reporter: Reporter) -> None:
+        """Say which files are no sessions; a directory without any session fails."""
+        name = escape(self.name)
+        others = [file for file in self.files if file_name(file) in reporter.no_sessions]
+        others.sort(key=lambda file: not file.endswith(("ndjson", "jsonl")))
+        left = f"{plural(len(others), 'other file')} left out"
+        old = f"{plural(self.unchanged, 'file')} not changed since"
+        if len(others) < len(self.files):
+            if others:
+                named = first_names(escape(os.path.relpath(file, self.name)) for file in others)
+                reporter.message(f"{name}: {left}: no agent's session: {named}")
+        elif others or self.unchanged:
+            why = [what for what, count in ((left, others), (old, self.unchanged)) if count]
+            reporter.failure(f"{name}: no session in this directory, {'; '.join(why)}")
+        else:
+            reporter.failure(f"{name}: this directory is empty")
+
+
+class Inputs:
+    """The FILEs that are read, with those that directories stand for, and their statuses."""
+
+    def __init__(self) -> None:
+        self.files: list[str] = []
+        self.statuses: list[os.stat_result] = []
+        self.folders: list[Folder] = []
+        self.unread: list[str] = []  # messages
+        self.unchanged = 0  # FILEs that --since leaves out
+        self.named: frozenset[str] = frozenset()
+
+    def add(self, files: Iterable[tuple[str, os.stat_result]], since: float | None) -> list[str]:
+        """Add what has changed since then; returns the names of these."""
+        taken = [(file, status) for file, status in files
+                 if since is None or status.st_mtime >= since
+                 or not stat.S_ISREG(status.st_mode)]  # fmt: skip
+        self.files += (file for file, _ in taken)
+        self.statuses += (status for _, status in taken)
+        return [file for file, _ in taken]
+
+    def found(self) -> frozenset[str]:
+        """The names of files that no one has named: those in directories."""
+        return frozenset(file for folder in self.folders for file in folder.files) - self.named
+
+    def report(self, reporter: Reporter) -> None:
+        for folder in self.folders:
+            folder.report(reporter)
+        if self.unchanged and not (self.files or self.folders):
+            reporter.failure(f"no FILE of {self.unchanged} has changed since then")
+
+
+def find_inputs(
+    files: Sequence[str], command: Sequence[str] | None, since: float | None = None
+) -> Inputs:
+    """The FILEs, and the files below each directory among them, the oldest first. Raises
+    click.ClickException for a FILE that can't be read."""
+    inputs = Inputs()
     if command and files:
         what = f"FILE {file_name(files[0])} can't be read as well"
         raise click.UsageError(f"--run reads what its command prints: {what}")
     if command:
-        return []
+        return inputs
     if not files and os.isatty(0):
         raise click.UsageError("standard input is a terminal: pipe an agent into agentfmt")
-    inputs = [stat_input(file) for file in files or ("-",)]
-    if is_one_of(1, inputs):  # reading it would never end
+    files = files or ("-",)
+    inputs.named = frozenset(files)
+    statuses = [stat_input(file) for file in files]
+    if is_one_of(1, statuses):  # reading it would never end
         raise click.ClickException("standard output is also an input file")
+    seen = {identity(os.fstat(1))}  # a table in the directory that it is about
+    for file, status in zip(files, statuses, strict=True):
+        if stat.S_ISDIR(status.st_mode):
+            below = [*files_below(file, seen, inputs.unread)]
+            below.sort(key=lambda item: (item[1].st_mtime_ns, item[0]))
+            taken = inputs.add(below, since)
+            inputs.folders.append(Folder(file, taken, len(below) - len(taken)))
+        elif not inputs.add([(file, status)], since):
+            inputs.unchanged += 1
     return inputs
 
 
+def identity(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino
+
+
+def files_below(
+    folder: str, seen: set[tuple[int, int]], unread: list[str]
+) -> Iterator[tuple[str, os.stat_result]]:
+    """The files below a directory, each once, whatever links lead to it; directories that can't be
+    read are added to ``unread``."""
+    waiting = [folder]
+    while waiting:
+        path = waiting.pop()
+        try:
+            status = os.stat(path)
+            if identity(status) in seen:
+                continue
+            seen.add(identity(status))
+            if stat.S_ISDIR(status.st_mode):
+                with os.scandir(path) as entries:
+                    waiting += (entry.path for entry in entries)
+            elif stat.S_ISREG(status.st_mode):
+                yield path, status
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.ELOOP):  # a link to nowhere is no session
+                unread.append(f"{escape(path)}: {reason_of(error)}")
+
+
 def read(
-    files: Sequence[str],
+    inputs: Inputs,
     given: Mapping[str, Any],
     signals: Signals,
     tee: int | None,
@@ -15298,17 +15469,19 @@ def read(
     """Convert FILEs, or what the command of --run prints, within the limits of time."""
     grace = GRACE if given["grace"] is None else given["grace"]
     limits = Limits(grace, given["max_idle"], given["max_call"], given["max_time"])
-    out.last.limits, out.last.files = limits, len(files)
-    reporter, child = options["reporter"], None
+    out.last.limits, out.last.files = limits, len(inputs.files)
+    reporter, child, label = options["reporter"], None, given["label"]
     arriving: Streams = (
-        (file, open_chunks(file, signals, reporter.error, limits.wait)) for file in files
+        (label_of(file, label), open_chunks(file, signals, reporter.error, limits.wait))
+        for file in inputs.files
     )
     if given["run"]:
         child = Child(given["run"], signals, limits)
-        arriving = [(child.name, child.chunks())]
+        arriving = [(label or child.name, child.chunks())]
     streams = ((name, out.last.watch(limits.watch(chunks, tee))) for name, chunks in arriving)
     try:
-        convert(streams, limits=limits, out=out, **options)
+        convert(streams, found=inputs.found(), limits=limits, out=out, **options)
+        inputs.report(reporter)
         if limits.reached and not reporter.failed:
             reporter.message(f"stopped: {limits.reached}")
         if child:
@@ -15317,6 +15490,11 @@ def read(
         reporter.release()
         if child:
             child.stop()
+
+
+def label_of(file: str, label: str | None) -> str:
+    """The name of a FILE in messages and rows."""
+    return label or file if file == "-" else file
 
 
 def report_command(child: Child, reporter: Reporter) -> None:
@@ -15334,8 +15512,8 @@ def report_command(child: Child, reporter: Reporter) -> None:
 class Silence(Reporter):
     """Says nothing: what it could say is said when the FILEs are read again."""
 
-    def write(self, line: bytes) -> None:
-        pass
+    def write(self, _line: bytes) -> bool:
+        return True
 
 
 def runs_in(streams: Streams, **options: Any) -> list[dict[str, Any]]:
@@ -15348,88 +15526,28 @@ def runs_in(streams: Streams, **options: Any) -> list[dict[str, Any]]:
     return [row for row in found if row["verdict"] != "none"]
 
 
-class Folder(NamedTuple):
-    """A directory among the FILEs: the files in it that hold runs, the oldest first."""
-
-    name: str
-    sessions: Sequence[str]
-    others: Sequence[str]  # names of files
-    folders: int
-
-    def report(self, reporter: Reporter) -> None:
-        name = escape(self.name)
-        left = f"{plural(len(self.others), 'other file')} left out"
-        inner = f"{plural(self.folders, 'directory', 'directories')} in it not read"
-        if self.sessions:
-            if self.others:
-                named = first_names(map(escape, self.others))
-                reporter.message(f"{name}: {left}: no agent's session: {named}")
-            if self.folders:
-                reporter.message(f"{name}: {inner}")
-        elif self.others or self.folders:
-            told = [what for what, count in ((left, self.others), (inner, self.folders)) if count]
-            reporter.failure(f"{name}: no session in this directory, {'; '.join(told)}")
-        else:
-            reporter.failure(f"{name}: this directory is empty")
-
-
-def expand_folders(files: Iterable[str]) -> tuple[tuple[str, ...], list[Folder]]:
-    """The FILEs, with the sessions in a directory in its place."""
-    expanded, folders = list[str](), list[Folder]()
-    for file in files:
-        if not os.path.isdir(file):
-            expanded.append(file)
-            continue
-        entries = [*os.scandir(file)] if os.access(file, os.R_OK) else []
-        paths = [entry.path for entry in entries if entry.is_file()]
-        began = {path: time for path in sorted(paths) if (time := session_time(path)) is not None}
-        sessions = sorted(began, key=began.__getitem__)
-        below = sum(entry.is_dir() for entry in entries)
-        others = [os.path.basename(path) for path in paths if path not in began]
-        others.sort(key=lambda name: (not name.endswith(("ndjson", "jsonl")), name))
-        folders.append(Folder(file, sessions, others, below))
-        expanded += sessions
-    return tuple(expanded), folders
-
-
-def session_time(path: str) -> float | None:
-    """When the session in a file began, in milliseconds since 1970, as its lines state, else when
-    it was last changed; None if it holds no run, as far as its head shows."""
-    head, rows = b"", list[dict[str, Any]]()
-    try:
-        with open(path, "rb") as file:
-            changed = os.fstat(file.fileno()).st_mtime
-            for size in (BLOCK, DRAIN):  # the first prompt may hold a picture
-                if rows or not (more := file.read(size)):
-                    break
-                head += more
-                rows = runs_in([(path, iter((head[: head.rfind(b"\n") + 1 or None],)))])
-    except OSError:
-        return None
-    stated = [float(row["started_ms"]) for row in rows if row["started_ms"] is not None]
-    return min(stated, default=changed * 1000) if rows else None
-
-
 def count_back(
-    files: Sequence[str],
-    inputs: Sequence[os.stat_result],
-    signals: Signals,
-    options: dict[str, Any],
+    inputs: Inputs, label: str | None, signals: Signals, options: dict[str, Any]
 ) -> dict[str, Any]:
     """The selectors, with `run=-1` as a number: the FILEs are read a second time, since how
     many runs they hold is known only at their ends. Raises click.UsageError if they can't be."""
     terms = (term for name in SELECTORS for item in options[name] for term in item.terms)
     if not any(term.counts_back() for term in terms):
         return {}
-    if not inputs or not all(stat.S_ISREG(item.st_mode) for item in inputs):
+    if not inputs.statuses or not all(stat.S_ISREG(item.st_mode) for item in inputs.statuses):
         raise click.UsageError("run=-N needs FILEs, which can be read twice: save the stream first")
-    begin = os.lseek(0, 0, os.SEEK_CUR) if "-" in files else 0
-    streams = ((file, open_chunks(file, signals, lambda _: None)) for file in files)
+    begin = os.lseek(0, 0, os.SEEK_CUR) if "-" in inputs.files else 0
+    streams = (
+        (label_of(file, label), open_chunks(file, signals, lambda _: None)) for file in inputs.files
+    )
     read = {name: options[name] for name in ("dialect", "max_line", "unwrap")}
     rows = runs_in(streams, **read)
-    if "-" in files:
+    if "-" in inputs.files:
         os.lseek(0, begin, os.SEEK_SET)
-    runs = collections.Counter(row["location"].rpartition(":")[0] for row in rows)
+    runs: dict[str, int] = {}
+    for row in rows:
+        name = row["location"].rpartition(":")[0]
+        runs[name] = max(runs.get(name, 0), row["run"])  # the FILE may be given twice
     return {name: [item.count_back(runs) for item in options[name]] for name in SELECTORS}
 
 
@@ -15649,7 +15767,7 @@ def stat_input(file: str) -> os.stat_result:
     """The status of a FILE. Raises click.ClickException if it can't be read."""
     try:
         status = os.fstat(0) if file == "-" else os.stat(file)
-        if stat.S_ISDIR(status.st_mode):
+        if file == "-" and stat.S_ISDIR(status.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if file != "-" and not os.access(file, os.R_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
@@ -15722,8 +15840,13 @@ def main() -> int:
 def describe_error(error: click.ClickException | OSError) -> str:
     if isinstance(error, OSError):  # --help > /dev/full
         return f"stdout: {reason_of(error)}"
-    if isinstance(error, click.NoSuchOption) and error.option_name in OPTION_HINTS:
-        return f"no option {error.option_name}: use {OPTION_HINTS[error.option_name]}"
+    if isinstance(error, click.NoSuchOption):
+        if error.option_name in OPTION_HINTS:
+            return f"no option {error.option_name}: use {OPTION_HINTS[error.option_name]}"
+        import difflib
+
+        near = difflib.get_close_matches(error.option_name, error.possibilities or (), cutoff=0.75)
+        error = click.NoSuchOption(error.option_name, possibilities=near, ctx=error.ctx)
     if isinstance(error, click.BadParameter) and isinstance(error.param, click.Option):
         return f"{error.param.opts[-1]}: {error.message.rstrip('.')}"
     if isinstance(error, click.UsageError):  # click's sentences
@@ -15733,8 +15856,8 @@ def describe_error(error: click.ClickException | OSError) -> str:
 
 
 # Options of other programs -> agentfmt's.
-TO_HINT = "--to, which is one of " + ", ".join(WRITERS)
-OPTION_HINTS = dict.fromkeys(("--output-format", "--format", "--output", "-o"), TO_HINT)
+OPTION_HINTS = dict.fromkeys(("--output-format", "--format"), "--to FORMAT, such as -t json")
+OPTION_HINTS |= dict.fromkeys(("--output", "-o"), "> FILE, such as -t html > x.html")
 OPTION_HINTS |= {f"--{to}": f"--to {to}" for to in WRITERS}
 
 

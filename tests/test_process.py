@@ -288,7 +288,9 @@ def test_rejects_on_a_full_disk() -> None:
 def test_messages_on_a_full_disk_do_no_harm() -> None:
     with open("/dev/full", "wb") as disk:
         ended = run(*SAME, data=b"prose\n" + whole_run(), stderr=disk)
+        summary = run("-q", "-s", data=whole_run(), stderr=disk)
     assert ended == Ended(whole_run(), "", 0)
+    assert summary.status == 2
 
 
 def shell(redirection: str, *args: str, data: bytes = b"") -> Ended:
@@ -577,9 +579,12 @@ def test_a_fifo_is_a_file(begin: Begin, tmp_path: Any) -> None:
     (["--max-line", "5T"], "invalid size '5T': expected bytes"),
     (["--max-line", "9" * 5000], "invalid size"),
     (["--max-line", ""], "invalid size '': expected bytes"),
-    (["--output-format", "json"], "no option --output-format: use --to, which is one of text,"),
+    (["--output-format", "json"], "no option --output-format: use --to FORMAT, such as -t json"),
     (["--format", "json"], "no option --format: use --to"),
-    (["-o", "json"], "no option -o: use --to"),
+    (["--follow"], "no such option '--follow'; see"),
+    (["empty", "--run", "true"], "--run reads what its command prints"),
+    (["--since", "soon"], "--since: invalid time 'soon': expected one such as 7d"),
+    (["-o", "json"], "no option -o: use > FILE"),
     (["--json"], "no option --json: use --to json"),
     (["-r", "secret"], "--redact: unknown class 'secret'; expected one of secrets, paths,"),
     (["--pattern", "x"], "--pattern: invalid pattern 'x': expected NAME=REGEX, such as"),

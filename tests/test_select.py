@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -302,33 +303,53 @@ def test_files_without_a_run_count_where_runs_are_numbered(
 
 
 def test_a_directory_is_its_sessions(tmp_path: Path) -> None:
-    """By their form, the oldest first, by what they state or by their time; others are counted."""
-    early = init("early").replace(b'"model"', b'"timestamp_ms":1000,"model"') + result("early")
-    files = {"a.log": whole_run("late"), "b.ndjson": early, "notes.txt": b"no events\n"}
-    for name, data in files.items():
-        (tmp_path / name).write_bytes(data)
+    """All below it, the one that changed first at first, each once; others are counted."""
+    files = {"deep/er/a.log": "early", "b.ndjson": "late", "notes.txt": "", "c.png": ""}
+    contents = {"notes.txt": b"no events\n" * 30, "c.png": b"\x89PNG\r\n" * 9}
+    (tmp_path / "deep/er").mkdir(parents=True)
+    for at, (name, session) in enumerate(files.items()):
+        (tmp_path / name).write_bytes(contents.get(name) or whole_run(session))
+        os.utime(tmp_path / name, (at * 1e6 + 1e9,) * 2)
+    for link, target in {"itself": "itself", "here": ".", "again": "b.ndjson"}.items():
+        (tmp_path / link).symlink_to(target)
     (tmp_path / "empty").mkdir()
-    ended = run("-t", "runs", str(tmp_path))
-    assert (ended.status, [row["session"] for row in ended.objects]) == (0, ["early", "late"])
-    left = f"agentfmt: {tmp_path}: 1 other file left out: no agent's session: notes.txt\n"
-    assert ended.stderr == left + f"agentfmt: {tmp_path}: 1 directory in it not read\n"
-    ended = run("-t", "runs", "empty", "a.log", cwd=tmp_path)
+    with (tmp_path / "table").open("wb") as table:
+        ended = run("-t", "runs", str(tmp_path), stdout=table)
+    left = f"{tmp_path}: 2 other files left out: no agent's session: notes.txt, c.png"
+    assert (ended.status, ended.stderr) == (0, f"agentfmt: {left}\n")
+    table_rows = map(json.loads, (tmp_path / "table").read_text().splitlines())
+    assert [row["session"] for row in table_rows] == ["early", "late"]
+    (tmp_path / "table").unlink()
+    ended = run("-t", "runs", "empty", "b.ndjson", cwd=tmp_path)
     assert (ended.status, len(ended.objects)) == (1, 1)
     assert ended.stderr == "agentfmt: empty: this directory is empty\n"
-    above = run(".", cwd=tmp_path / "empty").stderr
-    assert above == "agentfmt: .: this directory is empty\n"
-    (tmp_path / "deep/er").mkdir(parents=True)
-    inner = "no session in this directory, 1 directory in it not read"
-    assert run("deep", cwd=tmp_path).stderr == f"agentfmt: deep: {inner}\n"
+    ended = run("-t", "runs", "--since", "2001-09-15", ".", cwd=tmp_path)
+    assert [row["session"] for row in ended.objects] == ["late"]
+    ended = run("--since", "1d", ".", "b.ndjson", cwd=tmp_path)
+    assert (ended.status, ended.stdout) == (1, b"")
+    assert ended.stderr.endswith("no session in this directory, 4 files not changed since\n")
 
 
-def test_a_session_in_a_directory_may_begin_with_a_long_line(tmp_path: Path) -> None:
-    pasted = {"type": "summary", "summary": "x", "leafUuid": "x"}
-    first = json.dumps(pasted).encode() + b"\n"
-    (tmp_path / "a.jsonl").write_bytes(first + init() + user() * 2000 + result())
-    (tmp_path / "b.jsonl").write_bytes(first + init().replace(b"/w", b"/w" * 50_000) + result())
+def test_the_head_of_a_session_in_a_directory_may_be_long(tmp_path: Path) -> None:
+    """A picture in the first prompt."""
+    pasted = json.dumps({"type": "summary", "summary": "x", "leafUuid": "x"}).encode() + b"\n"
+    for size in (50_000, 3_000_000):
+        first = init().replace(b"/w", b"/w" * size)
+        (tmp_path / f"{size}.jsonl").write_bytes(pasted + first + result())
     ended = run("-q", str(tmp_path))
     assert (ended.status, ended.stderr) == (0, "")
+
+
+def test_a_label_names_the_standard_input() -> None:
+    ended = run("-t", "runs", "--label", "job 7", data=whole_run())
+    assert [row["location"] for row in ended.objects] == ["job 7:1"]
+    assert run("--label", "x", data=b"").stderr == "agentfmt: x is empty: the agent wrote nothing\n"
+
+
+def test_the_last_run_of_a_file_that_is_given_twice(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(whole_run())
+    ended = run("-t", "runs", "--only", "run=-1", "a", "a", ".", cwd=tmp_path)
+    assert (ended.status, len(ended.objects)) == (0, 3)
 
 
 def test_the_last_run_of_what_is_read_once() -> None:

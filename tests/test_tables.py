@@ -75,6 +75,7 @@ def test_a_run() -> None:
         "prompt": "do",
         "verdict": "succeeded",
         "reason": None, "failure": None, "location": "stdin:1", "started_ms": 1700000000000,
+        "started": "2023-11-14T22:13:20.000Z",
         "duration_ms": 5, "turns": 3,
         "actions": 2, "failures": 1,
         "tools": [{"tool": "read", "actions": 1, "failures": 0},
@@ -329,9 +330,11 @@ def test_calls() -> None:
     data += completed("c1", result={"rejected": {"reason": "no"}}) + result()
     shell, read, open_ = rows(data, "calls")
     assert shell == {
-        "session": SESSION, "run": 1, "call_id": "c2", "tool": "shell", "name": "shell",
+        "session": SESSION, "run": 1, "agent": "cursor", "call_id": "c2", "tool": "shell",
+        "name": "shell",
         "target": "false", "status": "nonzero", "outcome": "exit 1, 7 ms", "exit_code": 1,
-        "lines_added": None, "lines_removed": None, "started_ms": None, "duration_ms": 7,
+        "lines_added": None, "lines_removed": None, "started_ms": None, "started": None,
+        "duration_ms": 7,
         "parent": "c0", "location": "stdin:3", "cwd": "/work",
     }  # fmt: skip
     assert (read["status"], read["outcome"]) == ("rejected", "rejected: no")
