@@ -14806,8 +14806,7 @@ def convert(
     one of TRANSLATORS. ``max_line`` and ``max_event`` are bytes, ``max_wait`` seconds. ``unwrap``
     is auto, none, or a member of envelopes. ``only`` and ``drop`` select events to print,
     ``fail_on`` and ``fail_unless`` what fails a run. ``limits`` may end the streams. Raises
-    ReaderGone, OutputError, and any exception of ``streams``. Events:
-    https://cursor.com/docs/cli/reference/output-format
+    ReaderGone, OutputError, and any exception of ``streams``.
     """
     writer, others = make_writers(to, view, notes := Notes(reporter))
     kind = SpokenEvent if redaction else writer.event_type
