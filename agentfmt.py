@@ -4251,7 +4251,6 @@ class Claude(Translator):
 
     of_run = ("final", "stopped_agent", "words_of_host")
     woken = False  # by the end of a task, and nothing was said since
-    results_ahead = 0  # that precede the run's own
     final: Any = None  # the agent's own last line
     by_schema = False  # a schema is given for the answer
     last_call: str | None = None  # the tool that the agent itself used last
@@ -4312,10 +4311,8 @@ class Claude(Translator):
             self.report_error(" ".join(map(as_word, why)), delay=notice["retry_delay_ms"] or 0)
 
     def init(self) -> None:
-        """Begin a run, unless a task's end wakes the agent before the result of what it did so far:
-        it holds that back, and states the result of each part at the end of all."""
+        """Begin a run, unless a task's end wakes the agent in the middle of one."""
         if self.woken and self.in_turn:
-            self.results_ahead += 1
             return
         own = members(self.event.raw)
         self.woken, self.stopped_agent, self.last_call, self.final = False, "", None, None
@@ -4458,13 +4455,9 @@ class Claude(Translator):
             own.pop("result")
         for key in ("type", "subtype", "session_id"):
             own.pop(key, None)
-        if self.results_ahead and ended == "success":
-            self.results_ahead -= 1
-        else:
-            self.results_ahead = 0
-            self.end(own.pop("error", None), subtype=ended, **own)
-            if ended != "success":
-                self.last_call = None
+        self.end(own.pop("error", None), subtype=ended, **own)
+        if ended != "success":
+            self.last_call = None
 
     def flaw(self, result: Any) -> Flaw | None:
         """Neither does a run succeed that the model or the host stopped, that lost a sub-agent, or
@@ -4738,7 +4731,6 @@ class SavedClaude(Saved, Claude):
         super().__init__(maker, session)
         self.typed: list[str] = []  # slash commands that are not shown yet
         self.early: dict[str, Any] = {}  # results whose calls are saved below them, by their IDs
-        self.chains: dict[Any, str] = {}  # the calls of sub-agents' lines and messages, by ID
         self.sizes: dict[Any, int] = {}  # characters of messages
         self.undercounted: set[Any] = set()  # messages whose lines count few tokens of their output
 
@@ -4871,25 +4863,15 @@ class SavedClaude(Saved, Claude):
                 self.stamp, self.parent = now
 
     def caller(self, line: Any) -> str | None:
-        """The call whose sub-agent a saved line belongs to: the same as for the line before it; for
-        the first line, the open call with its prompt."""
-        kind = self.event.type
-        if self.side is None and kind in ("user", "assistant"):
+        """The call whose sub-agent a saved line belongs to: the last one that is open, unless the
+        sub-agent has a file of its own."""
+        if self.side is None and self.event.type in ("user", "assistant"):
             warms_up = bool(line.message) and message_text(line.message.content) == WARM_UP
             self.side = line.isSidechain is True and not (warms_up and line.agentId is None)
         if line.isSidechain is not True or self.side:
             return None
-        caller = self.chains.get(line.parentUuid) or self.chains.get(line.agentId)
-        if caller is None:
-            tasks = [call for call in self.calls.values() if call.tool == "task"]
-            asked = message_text(line.message.content) if line.message else ""
-            same = [call for call in tasks if decode_raw(call.args().get("prompt", b"")) == asked]
-            caller = line.agentId or line.uuid or ""
-            if tasks:
-                caller = [*tasks, *same][-1].id
-        for identity in filter(None, (line.uuid, line.agentId)):
-            remember(self.chains, identity, caller)
-        return caller
+        tasks = [call.id for call in self.calls.values() if call.tool == "task"]
+        return tasks[-1] if tasks else line.agentId or line.uuid or ""
 
 
 def as_block(part: Any, status: Any) -> None:
@@ -4982,7 +4964,6 @@ class Codex(Translator):
         "item.plan.delta delta",
     )
     names_session: ClassVar = {"thread.started": "thread_id"}
-    agents: Mapping[str, tuple[str, str]] = {}  # sub-agents -> the calls that started them, why
     of_run = ("answered", "commented")
     answered: Any = None  # the last message that is not commentary
     commented = False  # there was commentary, and says so
@@ -5071,33 +5052,6 @@ class Codex(Translator):
             more = {"kind": kind, "code": item.exit_code, "facts": starts}
             output = result or item.aggregated_output
             self.answer(identity, output, error=item.error, failed=failed, **more)
-        if done and item.type == "collab_tool_call":
-            self.follow(identity, item)
-
-    def follow(self, identity: str, item: Any) -> None:
-        """Follow sub-agents: a call starts them, and any other may tell that they have ended."""
-        states = as_object(item.agents_states)
-        named = as_list(item.receiver_thread_ids)
-        if item.tool == SPAWN:
-            started = dict.fromkeys(map(as_text, (*named, *states)), (identity, item.prompt))
-            self.agents = {**self.agents, **started}
-        for agent, state in states.items():
-            report = Node(state)
-            if report["status"] in ENDED_AGENT and agent in self.agents:
-                self.hear_from(agent, report["message"] or report["last_message"], report["status"])
-
-    def hear_from(self, agent: str, text: Any, status: str = "") -> None:
-        """What a sub-agent says, below the call that started it; a ``status`` says how it ended."""
-        identity, task = self.agents.get(agent, (agent, ""))
-        if not self.maker.native:  # the line is printed as it is
-            self.parent = identity
-            self.begin_message()
-            self.say(text)
-            self.parent = None
-        if status:
-            self.agents = {name: call for name, call in self.agents.items() if name != agent}
-            notice = {"description": task, "status": status}
-            self.make("system", "task_notification", call_id=identity, **notice)
 
 
 def plan_parts(text: str) -> list[str]:
@@ -5110,8 +5064,7 @@ def plan_parts(text: str) -> list[str]:
     return [*parts[:1], *(f"\n{part}" for part in parts[1:])]
 
 
-SPAWN, MAIN_AGENT = "spawn_agent", "/root"
-ENDED_AGENT = ("completed", "errored", "interrupted", "shutdown", "not_found")
+SPAWN = "spawn_agent"
 
 
 def web_use(action: Any, query: Any = None) -> tuple[str, dict[str, str]]:
@@ -5142,58 +5095,22 @@ CODEX_CALLS: dict[str, Callable[[Any], tuple[str, Any]]] = {
 }  # fmt: skip
 
 
-def calls_in(code: str) -> Iterator[tuple[str, Any]]:
-    """The tools that code of Codex calls, with their arguments; none if one isn't written out."""
-
-    declared = {made[1]: made.end() for made in CODE_DECLARATION.finditer(code)}
-
-    @functools.cache
-    def value_of(name: str) -> Any:
-        return literal_at(code, declared[name]) if name in declared else None
-
-    calls = list[tuple[str, Any]]()
-    for match in CODE_CALL.finditer(code):
-        given = literal_at(code, match.end())
-        if given is None and (named := CODE_VARIABLE.match(code, match.end())):
-            given = value_of(named[1])
-        if given is None:
-            return
-        name = match[1]
-        calls.append(web_use(Node(given)) if name == "web__run" else (name, given))
-    yield from calls
+def scripted(code: str) -> tuple[str, Any]:
+    """What code of Codex does, as a tool and its arguments: the commands that are written out in
+    it, or else its patch."""
+    found = (match[1] for match in CODE_COMMAND.finditer(code))
+    texts = (f'"{CODE_ESCAPE.sub(as_json_escape, each[1:-1])}"' for each in found)
+    commands = filter(None, (as_text(decode_raw(to_utf8(text))) for text in texts))
+    if command := "; ".join(commands):
+        return "exec", {"command": command}
+    patch = code.partition("*** Begin Patch")[2].replace("\\n", "\n")
+    return ("apply_patch", patch) if patch else ("exec", code)
 
 
-CODE_CALL = regex(r"\btools\.(\w{1,200})\(\s*")
-CODE_DECLARATION = regex(r"\b(?:const|let|var)\s+([A-Za-z_$][\w$]{0,200})\s*=\s*")
-CODE_VARIABLE = regex(r"([A-Za-z_$][\w$]{0,200})\s*[),]")
-# Of JavaScript: a string, a name or a number, white space, another character.
-CODE_TOKEN = regex(r"""((["'`])(?:(?!\2)[^\\]|\\.)*(\2)?)|([\w$.+-]+)|\s+|(.)""", re.DOTALL)
+# A literal of JavaScript that is a command, as a member or in a variable; what it escapes.
+CODE_STRING = "|".join(rf"{mark}(?:[^{mark}\\]|\\.)*{mark}" for mark in "\"'`")
+CODE_COMMAND = regex(rf"""\bcmd["']?\s*[:=]\s*({CODE_STRING})""", re.DOTALL)
 CODE_ESCAPE = regex(r"""\\(.)|["\n\r\t]""", re.DOTALL)
-
-
-def literal_at(code: str, start: int) -> Any:
-    """The value of a literal of JavaScript: a string, or an object in JSON's values; or None."""
-    parts, level = list[str](), 0
-    for token in CODE_TOKEN.finditer(code, start):
-        string, _, closed, word, sign = token.groups()
-        if string and not closed:
-            return None
-        if string:
-            parts.append(f'"{CODE_ESCAPE.sub(as_json_escape, string[1:-1])}"')
-        elif word and not word.startswith("..."):  # members that stand elsewhere are left out
-            parts.append(word)
-        elif sign == "," and parts[-1:] in (["{"], [","]):
-            continue
-        elif sign in ("}", "]") and parts and parts[-1] == ",":
-            parts[-1] = sign
-        elif sign:
-            parts.append(sign)
-        if sign == ":" and len(parts) > 1 and parts[-2][:1] != '"':
-            parts[-2] = f'"{parts[-2]}"'
-        level += (sign in ("{", "[")) - (sign in ("}", "]"))
-        if parts and level <= 0:
-            break
-    return decode_raw(to_utf8("".join(parts)))
 
 
 def as_json_escape(match: re.Match[str]) -> str:
@@ -5218,13 +5135,11 @@ class SavedCodex(Saved, Codex):
     )
     fragments = places_in()
     names_session: ClassVar = {"session_meta": "payload.id"}
-    path = MAIN_AGENT  # where the session stands among its agents
     asked: str | None = None  # a turn's prompt, as the model got it; nothing came of it yet
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         super().__init__(maker, session)
         self.copies: dict[str, dict[Any, int]] = {}  # words -> the types of lines that held them
-        self.scripts: dict[str, list[str]] = {}  # code -> the calls that it makes
         self.tokens: dict[str, int] = {}  # of the session so far
         self.grown: dict[str, int] = {}  # by how many they have grown since the last end
 
@@ -5251,8 +5166,6 @@ class SavedCodex(Saved, Codex):
             self.item(item, what, done=True)
 
     def context(self, payload: Any) -> None:
-        path = Node(payload.source)["subagent.thread_spawn.agent_path"]
-        self.path = first_text(path) or self.path
         self.cwd = payload.cwd or self.cwd
         self.use_model(payload.model)
 
@@ -5295,8 +5208,7 @@ class SavedCodex(Saved, Codex):
                 self.asked = text
         if payload.role not in (None, "assistant"):
             return
-        if payload.recipient and payload.author != self.path:
-            self.received(payload)
+        if payload.recipient:  # a message from another agent
             return
         for text, new in self.texts_in(payload):
             payload.text, kind = text, "reasoning" if thought else "agent_message"
@@ -5306,21 +5218,6 @@ class SavedCodex(Saved, Codex):
             elif self.maker.native:
                 with self.only_printed():
                     self.item(payload, kind, done=True)
-
-    def received(self, payload: Any) -> None:
-        """A message from another agent: a task is a prompt, and what a sub-agent says its answer.
-        What they say may be encrypted."""
-        said = payload.content or ""
-        told = said if isinstance(said, str) else "\n".join(block_texts(said))
-        head, _, text = told.partition("\nPayload:\n")
-        text = text.strip() or head.partition("Task name: ")[2].partition("\n")[0]
-        if self.path == MAIN_AGENT or (payload.author or "").startswith(f"{self.path}/"):
-            if self.in_turn:
-                self.hear_from(payload.author or "", text)
-        elif "Message Type: NEW_TASK" in head or not self.in_turn:
-            self.begin_prompt(text)
-        else:
-            self.ask(text)
 
     def called(self, payload: Any) -> None:
         """A call; the arguments are JSON in a text, a text, or an object."""
@@ -5334,16 +5231,9 @@ class SavedCodex(Saved, Codex):
         identity = as_text(payload.call_id or payload.id)
         if payload.type == "web_search_call":
             name, given = web_use(Node(payload.action), payload.query)
-        made = [*calls_in(given)] if name == "exec" and isinstance(given, str) else []
-        made = made or [(name, given)]
-        ids = [identity, *(f"{identity}:{number}" for number in range(1, len(made)))]
-        for call_id, (name, given) in zip(ids, made, strict=True):
-            self.call(call_id, name, given)
-            if name == SPAWN:
-                task = as_text(Node(decode_raw(given))["task_name"])
-                self.agents = {**self.agents, f"{self.path}/{task}": (call_id, task)}
-        if len(made) > 1:
-            self.scripts[identity] = ids
+        if name == "exec" and isinstance(given, str):
+            name, given = scripted(given)
+        self.call(identity, name, given)
         if payload.type in ("web_search_call", "image_generation_call"):  # no line has the result
             self.answer(identity, "")
 
@@ -5367,18 +5257,8 @@ class SavedCodex(Saved, Codex):
         facts = {} if took is None else {"executionTime": as_milliseconds(took)}
         if called and called.name == SPAWN and not failed:
             facts = {"isBackground": True}
-            spawned = self.agents.get(f"{self.path}/") or (called.id, "")
-            agent = as_text(inner.get("agent_id") or inner.get("task_name"))
-            self.agents = {**self.agents, agent: spawned}
-        for agent, state in as_object(inner.get("status")).items():
-            for status, said in as_object(state).items():
-                self.hear_from(agent, said, status)
-        *others, last = self.scripts.pop(identity, [identity])
-        for call_id in others:  # what each of them printed, and how long it took, is not known
-            self.answer(call_id, None, failed=failed)
-        facts = {} if others else facts
         if called:  # else its turn was aborted
-            self.answer(last, text, failed=failed, code=code, facts=facts, begun=running)
+            self.answer(identity, text, failed=failed, code=code, facts=facts, begun=running)
 
     def count(self, payload: Any) -> None:
         """Note by how many the totals have grown; one that fell began again."""
@@ -5468,22 +5348,6 @@ CODEX_FAILED = regex(  # a literal behind a repeat is found fast, unless it stan
 # A line in, moves out. A class has `read`, and the places of words. It must not know runs.
 
 
-# Gemini's tools without a counterpart; how names of tools begin, but names of servers don't.
-GEMINI_TOOLS = (
-    "tracker_", "discovered_tool_", "update_topic", "get_internal_docs", "cli_help",
-    "complete_task", "delegate_to_agent", "list_background", "read_background",
-)  # fmt: skip
-VERBS = word_set(
-    "add analyze apply ask build call cancel capture check clear click close commit convert copy "
-    "create delete deploy describe download edit evaluate execute export extract fetch fill find "
-    "format generate get import insert inspect install list load lookup make merge move navigate "
-    "open parse perform press process publish pull push put query read remove rename render reset "
-    "resolve restart retrieve run save scan scrape search select send set show start stop store "
-    "submit summarize sync take test transform translate trigger type update upload validate "
-    "verify view wait write"
-)
-
-
 class Gemini(Translator):
     """`gemini --output-format stream-json`.
 
@@ -5525,12 +5389,6 @@ class Gemini(Translator):
             self.report_error(line["message"], fatal=True)
         elif kind == "error" and re.match(self.stops, as_text(line["message"])):
             self.silent_reason = line["message"].strip()
-
-    def server_of(self, name: str) -> str | None:
-        first = name.partition("_")[0]
-        if name.startswith(GEMINI_TOOLS):
-            return None
-        return "" if first in VERBS else first
 
     def returned(self, line: Any) -> None:
         """How a command ended is stated only in place of an output."""

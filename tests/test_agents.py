@@ -223,9 +223,9 @@ STREAMS: dict[str, Stream] = {
     "gemini-killed": fails([INIT, said("Do", delta=True)], "ended without a result"),
     "gemini-tools-of-servers": ok([INIT,
         *gemini_calls("github_list_issues get_figma_file mcp_docs_search update_topic x"),
-        *gemini_calls("export_node_images stop_app_preview"), GEMINI_OK], "{mcp} github/list_issues",
-        "{mcp} get_figma_file", "{mcp} docs/search", "Used tool update_topic", "Used tool x",
-        "{mcp} export_node_images", "{mcp} stop_app_preview"),
+        *gemini_calls("export_node_images stop_app_preview"), GEMINI_OK], "Used tool github_list_issues",
+        "Used tool get_figma_file", "{mcp} docs/search", "Used tool update_topic", "Used tool x",
+        "Used tool export_node_images", "Used tool stop_app_preview"),
     "gemini-prompt-before-its-init": ends([ASKS, INIT, said("Hi"), GEMINI_OK, ASKS,
         INIT | {"session_id": "g-2"}, GEMINI_OK], (0, 2, 0), ""),
     "gemini-prompt-and-no-init": ok([ASKS, said("Hi"), GEMINI_OK]),
@@ -456,19 +456,15 @@ STREAMS: dict[str, Stream] = {
         claude("system", subtype="task_notification", tool_use_id="t1", status="stopped")], (1, 1, 1),
         "failed: a sub-agent in the background was stopped before it ended: look",
         "Started subagent look (in background)", "Failed to finish subagent look (stopped)"),
-    # It states a result for each part of its work, at the end of all.
+    # The end of a task wakes it in the middle of a run.
     "claude-woken": ok([CLAUDE_INIT, says("assistant", use("Agent", description="look")),
         claude("system", subtype="task_started", task_id="x", tool_use_id="t1"),
         says("user", returned("Async agent launched"), tool_use_result={"isAsync": True}),
         says("assistant", {"type": "text", "text": "Launched."}),
         claude("system", subtype="background_tasks_changed", tasks=[]),
         claude("system", subtype="task_notification", task_id="x", status="completed"), CLAUDE_INIT,
-        says("assistant", {"type": "text", "text": "It found 3."}), CLAUDE_OK, CLAUDE_OK],
+        says("assistant", {"type": "text", "text": "It found 3."}), CLAUDE_OK],
         "Started subagent look (in background)", "Finished subagent look"),
-    "claude-woken-and-killed": fails([CLAUDE_INIT, says("assistant", {"type": "text", "text": "Launched."}),
-        claude("system", subtype="task_notification", task_id="x", status="completed"), CLAUDE_INIT,
-        says("assistant", {"type": "text", "text": "It found"}), CLAUDE_OK],
-        "failed: ended without a result"),
     "claude-superseded": ends([CLAUDE_INIT,
         claude("system", subtype="task_notification", task_id="x", status="completed"),
         says("assistant", {"type": "text", "text": "So"}), CLAUDE_INIT, CLAUDE_OK], (1, 1, 1),
@@ -881,12 +877,12 @@ REPROS = {  # the status, and the lines with -d
     "claude-workflow-error": (0, ["{not workflow} (error: boom)"]),
     "copilot-apply-patch-delete": (0, ["{delete} old.txt"]),
     "copilot-apply-patch-three-files": (0, ["{edit} a.py (+1 -1)", "{write} b.py (1 line)", "{delete} c.py"]),
-    "figma-token-id": (0, ["{mcp} get_figma_file", "{not mcp} get_figma_file (error: no)"]),
+    "figma-token-id": (0, ["Used tool get_figma_file", "Failed to use tool get_figma_file (error: no)"]),
     "gemini-user-before-init-min": (0, []),
     "oc-done": (0, ["{write} /tmp/claustrum-opencode-capture/hello.txt (1 line)"]),
     "oc-mcp-error": (0, ["{not mcp} ver002turn/web_search (error: boom)"]),
     "opencode-apply-patch-delete": (0, ["{delete} hello.txt"]),
-    "redact-loses-status": (0, ["{mcp} get_figma_file", "{not mcp} get_figma_file (error: no)"]),
+    "redact-loses-status": (0, ["Used tool get_figma_file", "Failed to use tool get_figma_file (error: no)"]),
 }  # fmt: skip
 
 
@@ -1060,27 +1056,6 @@ def collab(tool: str, **members: Any) -> Line:
     return item("collab_tool_call", identity=tool, tool=tool, status="completed", **members)
 
 
-def test_sub_agents_of_codex() -> None:
-    """What starts one did not run it; what it answers stands in the states that a wait returns."""
-    told = {"t-2": {"status": "completed", "message": "Found it."}}
-    data = stream([
-        *THREAD,
-        collab("spawn_agent", prompt="Look", receiver_thread_ids=["t-2"],
-               agents_states={"t-2": {"status": "running"}}),
-        collab("wait", agents_states=told), collab("close_agent", agents_states=told),
-        item("agent_message", text="Done."), TURN_ENDED,
-    ])  # fmt: skip
-    assert convert(data, "-d").lines == [
-        "Started subagent Look (in background)", label("await"), "Finished subagent Look",
-        label("taskStop"),
-    ]  # fmt: skip
-    events = convert(data, "-t", "cursor").objects
-    (words,) = [one for one in events if one["type"] == "assistant" and "parent_tool_use_id" in one]
-    assert words["message"]["content"][0]["text"] == "Found it."
-    assert words["parent_tool_use_id"] == "spawn_agent"
-    assert events[-1]["result"] == "Done."
-
-
 # ---------------------------------------------------------------- the smallest real faults
 
 FAULTS: dict[str, Any] = {  # the verdicts, and the lines with -d
@@ -1098,7 +1073,7 @@ FAULTS: dict[str, Any] = {  # the verdicts, and the lines with -d
         ["{webFetch} https://example.com/a", "{webFetch} https://example.com/b"]),
     "codex-saved-open-page": (["succeeded"], ["{webFetch} https://ar5iv.labs.arxiv.org/html/2407.21783"]),
     "codex-saved-exec-web": (["succeeded"],
-        ["{webFetch} https://superteam.fun/earn/grants/agentic-engineering (29 characters, 3.9 s)"]),
+        ['{shell} const r = await tools.web__run({"open":[{"ref_id":"https://superteam.fun/earn/grants/agentic-engineering"}],"response_length":"medium"});\\ntext(JSON.stringify(r)); (3.9 s)']),
     "qwen-denied": (["succeeded"],
         ['{not write} /tmp/probe.txt (permission denied: Qwen Code requires permission to use "write_file", but that permission was declined. Matching deny rule: "edit".)']),
     "copilot-instructions-as-prompt": (["succeeded"], []),
