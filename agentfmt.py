@@ -159,8 +159,7 @@ EXIT_HELP = """Exit status:
 
 BLOCK = 64 * 1024  # bytes per read: the capacity of a pipe, and small enough for the cache
 DRAIN = 4 * 1024 * 1024  # bytes still read after a signal: while a busy writer refills the pipe
-LAST_SECONDS = 20  # of computing after a signal: DRAIN takes 1 s, or 8 s if its lines are short
-STUCK_SECONDS = 0.6  # for a write after a signal: a supervisor waits little before it kills
+LAST_SECONDS = 5  # after a signal, for what the pipe held
 GRACE = 10  # seconds that the command of --run may stay after its result
 SILENCE_MS = 1000  # without input, after which the stages look at the clock
 MAX_LINE = 64 * 1024 * 1024  # bytes of a line: an edit carries its file four times
@@ -854,36 +853,19 @@ class OutputError(Exception):
     """An output cannot be written; the message says which and why."""
 
 
-class StuckError(OSError):
-    """After a signal, an output was not read for STUCK_SECONDS: some bytes are lost."""
-
-    def __init__(self, lost: int = 0) -> None:
-        lost_bytes = f"{plural(lost, 'byte')} could not be written, since nobody reads them"
-        super().__init__(errno.EAGAIN, lost_bytes)
-        self.lost = lost
-
-
-STUCK: set[int] = set()  # descriptors of outputs that nobody reads
-
-
 class Signals:
     """Remembers the signal that asks the program to end, and wakes the waiting read. Another one,
-    or LAST_SECONDS of computing, end it at once, even within a regular expression. An output that
-    nobody reads is given up, and soon all input is. ``forward`` passes signals to a command that
-    was started."""
+    or LAST_SECONDS, end it at once, even within a regular expression, or where nobody reads what it
+    writes. ``forward`` passes signals to a command that was started."""
 
     def __init__(self) -> None:
         self.caught = 0
         self.forward: Callable[[int], object] | None = None
-        self.lost = 0  # bytes of the standard output that nobody has read
-        self.wrote = 0  # bytes
-        self.taken: int | None = None  # by its reader, when some were left in the pipe
-        self.cut = False  # there would have been more of them
-        signal.signal(signal.SIGALRM, self._give_up)
+        self.patience: float = LAST_SECONDS
         self.fd, self._wake = os.pipe()
         os.set_blocking(self._wake, False)
         signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
-        for code in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGVTALRM):
+        for code in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGALRM):
             if signal.getsignal(code) is not signal.SIG_IGN:  # nohup, a job in the background
                 signal.signal(code, self._catch)
 
@@ -898,36 +880,7 @@ class Signals:
             self.forward(code)
         else:
             signal.signal(code, signal.SIG_DFL)
-        signal.setitimer(signal.ITIMER_VIRTUAL, LAST_SECONDS)
-        signal.setitimer(signal.ITIMER_REAL, STUCK_SECONDS, STUCK_SECONDS)
-
-    def _give_up(self, _code: int, frame: Any) -> None:
-        """Give up for ever the output that is being written; or, if one was, or nobody has read
-        from the pipe since the last time, all input that is left."""
-        if frame.f_code is write_all.__code__:
-            raise StuckError
-        before, left = self.taken, unread(1)
-        self.taken = self.wrote - left if left else None
-        self.cut = self.cut or bool(STUCK or (left and before == self.taken))
-
-    def write(self, write: Callable[[int, bytes], object], data: bytes) -> None:
-        """Write to the standard output, unless nobody reads it after a signal."""
-        try:
-            write(1, data)
-            self.wrote += len(data)
-        except StuckError as error:
-            self.lost += error.lost
-
-
-def unread(fd: int) -> int:
-    """How many bytes nobody has read yet from a pipe that is written to."""
-    import fcntl
-    import termios
-
-    with contextlib.suppress(OSError):
-        if stat.S_ISFIFO(os.fstat(fd).st_mode):
-            return int.from_bytes(fcntl.ioctl(fd, termios.FIONREAD, b"\0" * 4), sys.byteorder)
-    return 0
+        signal.setitimer(signal.ITIMER_REAL, self.patience)
 
 
 def open_chunks(
@@ -985,41 +938,23 @@ def read_chunks(
     else:
         stop()
         if not stat.S_ISREG(os.fstat(fd).st_mode):  # no writer loses what is left in a file
-            yield from itertools.takewhile(lambda _: not signals.cut, drain(fd))
+            yield from drain(fd)
     if signals.caught:
         raise Interrupted
 
 
-def drain(fd: int) -> Iterator[bytes]:
+def drain(fd: int) -> list[bytes]:
     """What has arrived before a signal, DRAIN bytes or slightly more. The descriptor is closed
-    before any of it is processed: the writer must learn that nobody reads any more.
-
-    An empty pipe of Linux is filled before that, in one step: what its writer writes between the
-    last read and close would be lost.
-    """
-    import fcntl
-
+    before any of it is processed: the writer must learn that nobody reads any more."""
     arrived = select.poll()
     arrived.register(fd, select.POLLIN)
-    chunks, more, filler, end = list[bytes](), True, b"", fd
+    chunks, size = list[bytes](), 0
     with contextlib.suppress(OSError):
-        if stat.S_ISFIFO(os.fstat(fd).st_mode):
-            end = os.open(f"/proc/self/fd/{fd}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    while more and sum(map(len, chunks)) < DRAIN:
-        chunk = b""
-        try:
-            chunk = os.read(fd, BLOCK) if arrived.poll(0) else b""
+        while size < DRAIN and arrived.poll(0) and (chunk := os.read(fd, BLOCK)):
             chunks.append(chunk)
-            # A page is written whole, or not at all.
-            filler = filler or b"\n" * fcntl.fcntl(end, getattr(fcntl, "F_SETPIPE_SZ", -1), 1)
-            more = not os.write(end, filler)
-        except OSError as error:
-            refilled = error.errno in (errno.EBUSY, errno.EAGAIN)
-            if refilled:
-                time.sleep(0.001)  # who has slept is not preempted by the writer
-            more = refilled or bool(chunk)
+            size += len(chunk)
     os.close(fd)
-    return filter(None, chunks)  # an empty chunk would mean silence
+    return chunks
 
 
 def signal_name(code: int) -> str:
@@ -1070,11 +1005,8 @@ def output_errors(name: str) -> Iterator[None]:
 
 
 def write_all(fd: int, data: bytes) -> None:
-    """Write every byte, even to a pipe that another process has made non-blocking. Raises
-    StuckError."""
+    """Write every byte, even to a pipe that another process has made non-blocking."""
     view = memoryview(data)
-    if fd in STUCK:
-        raise StuckError(len(view))
     while view:
         try:
             view = view[os.write(fd, view) :]
@@ -1082,9 +1014,6 @@ def write_all(fd: int, data: bytes) -> None:
             room = select.poll()
             room.register(fd, select.POLLOUT)
             room.poll()
-        except StuckError:
-            STUCK.add(fd)
-            raise StuckError(len(view)) from None
 
 
 def write_ci_safe(fd: int, data: bytes) -> None:
@@ -1231,6 +1160,7 @@ class Child:
             os.close(theirs)
         self.ended = self.stopped = False  # stopped: by us, rather than by itself
         limits.left, signals.forward = self.has_left, self.signal
+        signals.patience += TERM_SECONDS + LEFT_SECONDS
 
     def chunks(self) -> Iterator[bytes]:
         """What the command prints, until it ends or has to; then what it printed until then."""
@@ -15164,9 +15094,7 @@ def run(files: tuple[str, ...], **given: Any) -> int:
     signals = Signals()
     view = view_of(given)._replace(headings=len(inputs.files) > 1)
     write = write_ci_safe if given["ci_safe"] else write_all
-    out = Output(
-        functools.partial(signals.write, write), status_line(given["to"], view, inputs.statuses)
-    )
+    out = Output(functools.partial(write, 1), status_line(given["to"], view, inputs.statuses))
     reporter = Reporter(out, redaction, open_append("rejects", given, inputs.statuses))
     for what in inputs.unread:
         reporter.error(what)
@@ -15181,23 +15109,16 @@ def run(files: tuple[str, ...], **given: Any) -> int:
             read(inputs, given, signals, tee, out, options)
         with output_errors("stdout"):
             os.close(os.dup(1))  # some file systems say only here that the disk is full
-        if signals.lost:  # what was left when the input had ended
-            raise Interrupted
     except Interrupted:
         heard = select.select((), (2,), (), 0)[1]
-        tells_end = signals.cut or (WRITERS[given["to"]].prose and not view.summary)  # which does
-        if signals.lost and heard:
-            most = "at least " if signals.cut else ""
-            reporter.message(f"stdout: {most}{StuckError(signals.lost).strerror}")
-        elif signals.caught == signal.SIGTERM and heard and tells_end:
+        told = WRITERS[given["to"]].prose and not view.summary
+        if signals.caught == signal.SIGTERM and heard and told:
             reporter.message(f"ended by SIGTERM at {reporter.stopped_at}")
         return 128 + signals.caught
     except OutputError as error:
         reporter.error(str(error))
         if signals.caught:
             return 128 + signals.caught
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)  # what is left can't be stuck
     status = reporter.status()
     return OK if given["exit_zero"] and status in (FAILED, DAMAGED) else status
 

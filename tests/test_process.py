@@ -18,9 +18,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import click
 import pytest
@@ -391,43 +389,6 @@ def test_what_the_pipe_holds_at_a_signal_is_written(begin: Begin) -> None:
     process.send_signal(signal.SIGTERM)
     process.send_signal(signal.SIGCONT)
     assert finish(process) == Ended(whole_run() * 20, "", 143)
-
-
-@pytest.mark.parametrize(
-    ("code", "status", "pause"),
-    [(signal.SIGTERM, 143, 0), (signal.SIGTERM, 143, 0.0002), (signal.SIGINT, 130, 0.0002)],
-)
-def test_the_writer_learns_what_was_not_read(
-    begin: Begin, tmp_path: Any, code: int, status: int, pause: float
-) -> None:
-    """Numbered events, 4 endings: each write that succeeded is in the output, once.
-
-    Only a pipe of Linux can be closed to its writer; elsewhere a line may come between the last
-    read and close, but rarely does.
-    """
-    lost = []
-    for ending in range(4):
-        with open(os.path.join(tmp_path, "out"), "w+b") as out:
-            process = begin(*SAME, stdout=out)
-            assert process.stdin
-            fd, taken = process.stdin.fileno(), 1
-            os.write(fd, b'{"type":"x","n":0}\n')
-            wait_until(lambda name=out.name: os.path.getsize(name) > 0)  # type: ignore[misc]
-            ended = threading.Timer(0.05 + ending / 100, process.send_signal, [code])
-            ended.start()
-            with contextlib.suppress(BrokenPipeError):
-                while True:
-                    os.write(fd, b'{"type":"x","n":%d}\n' % taken)
-                    taken += 1
-                    time.sleep(pause)
-            assert process.wait(TIMEOUT) == status
-            ended.join()
-            out.seek(0)
-            arrived = out.read()
-        there = arrived.count(b"\n")
-        assert arrived == b"".join(b'{"type":"x","n":%d}\n' % n for n in range(there))
-        lost.append(taken - there)
-    assert sys.platform != "linux" or not any(lost), lost
 
 
 def test_a_signal_while_nobody_reads_loses_nothing(begin: Begin) -> None:
@@ -906,62 +867,19 @@ def test_the_manual_may_be_read_in_part() -> None:
 # ---------------------------------------------------------------- a reader that is stuck
 
 
-@pytest.mark.parametrize("merged", [False, True], ids=["", "2>&1"])
-@pytest.mark.parametrize(
-    ("to", "count"), [("stream-json", 30_000), ("text", 30_000), ("html", 900)]
-)
-def test_one_signal_ends_it_though_nobody_reads(
-    begin: Begin, to: str, count: int, merged: bool
-) -> None:
-    """What could not be written is counted, unless the message would wait for the same reader."""
-    given = run_of(*(completed(str(number)) for number in range(count)))
+@pytest.mark.parametrize(("to", "option"), [("text", "--color"), ("runs", "--actions")])
+def test_one_signal_ends_it_though_nobody_reads(begin: Begin, to: str, option: str) -> None:
+    """After five seconds: what reads a pipe for so long has stopped."""
+    value = {"--color": "never", "--actions": "stderr"}[option]
+    line = run_of(*(completed(str(number)) for number in range(30_000)))
     with tempfile.TemporaryFile() as file:
-        file.write(given)
+        file.write(line)
         file.seek(0)
-        errors = subprocess.STDOUT if merged else subprocess.PIPE
-        process = begin("-t", to, stdin=file, stderr=errors)
+        process = begin("-t", to, option, value, stdin=file)
         assert process.stdout
-        select.select([process.stdout], [], [], 30)
+        assert process.stderr
+        select.select([process.stdout, process.stderr], [], [], 30)
         time.sleep(0.5)  # until the pipe is full
         process.send_signal(signal.SIGTERM)
-        process.wait(TIMEOUT)
-        written, said = process.communicate()
-    assert process.returncode == 128 + signal.SIGTERM
-    if not merged:
-        lost = rb"(?:at least )?(\d+) bytes could not be written, since nobody reads them\n"
-        match = re.fullmatch(b"agentfmt: stdout: " + lost, said)
-        assert match, said
-        assert to != "stream-json" or given.startswith(written)
-        assert to == "text" or len(written) + int(match[1]) > 10**5
-
-
-@pytest.mark.parametrize("option", ["--tee", "--rejects", "--actions"])
-def test_one_signal_ends_it_though_nobody_reads_its_messages(
-    begin: Begin, option: str, tmp_path: Path
-) -> None:
-    os.mkfifo(fifo := str(tmp_path / "fifo"))
-    kept_open = os.open(fifo, os.O_RDWR)
-    value, line = ("stderr", completed()) if option == "--actions" else (fifo, b"{1}")
-    process = begin("-t", "runs", option, value, "--run", "yes", line.decode().strip())
-    assert process.stderr
-    both: list[Any] = [process.stderr, kept_open]
-    select.select(both, [], [], 30)
-    time.sleep(0.5)  # until the pipe is full
-    process.send_signal(signal.SIGTERM)
-    process.wait(TIMEOUT)
-    os.close(kept_open)
-    process.communicate()
-    assert process.returncode == 128 + signal.SIGTERM
-
-
-@pytest.mark.parametrize(
-    ("left", "cut"), [([9, 9], True), ([9, 5], False), ([9, 14], True), ([0, 0], False)]
-)
-def test_input_is_given_up_if_nobody_reads(left: list[int], cut: bool) -> None:
-    """Though the pipe isn't full, because it takes long to fill it."""
-    signals = mock.Mock(cut=False, wrote=9, taken=None)
-    for unread in left:
-        with mock.patch.object(agentfmt, "unread", return_value=unread):
-            agentfmt.Signals._give_up(signals, 0, sys._getframe())
-        signals.wrote = max(left)
-    assert signals.cut == cut
+        assert process.wait(TIMEOUT) == -signal.SIGTERM
+        process.communicate()
