@@ -9074,13 +9074,13 @@ Replacement: TypeAlias = "tuple[int, int, str]"  # the same in characters
 
 # A private key may span many lines, and its end may be missing.
 KEY_BEGIN = f"-----BEGIN {'PRIVATE KEY'}-----"
-OPEN_KEY = f"{KEY_BEGIN}\n{'A' * 16}\n"  # stands for what was said of one: more than a mention
+OPEN_KEY = f"{KEY_BEGIN}\n{'A1' * 8}\n"  # stands for what was said of one: more than a mention
 PEM_BEGIN = regex(rb"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----")
 PEM_END = regex(rb"-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----")
 
 
-# What is said of one, or looks for one, has no line of base64 near to it.
-PEM_BODY = regex(rb"(?!-----)[\s\S]{0,200}?[A-Za-z0-9+/]{16}")
+# What is said of one, or looks for one, has no line of base64 near to it: names have few digits.
+PEM_BODY = regex(rb"(?:(?!-----)[\s\S]){0,200}?(?=[A-Za-z/]{0,60}[0-9+])[A-Za-z0-9+/]{16}")
 
 
 def private_keys(text: bytes) -> Iterator[Span]:
@@ -9163,7 +9163,7 @@ def in_json(text: str) -> set[str]:
     )
     spelled = last = {plain, in_ascii, plain.translate(IN_HTML)}
     for _ in range(2):
-        last = {json.dumps(text, ensure_ascii=False)[1:-1] for text in last}
+        last = {json.dumps(text, ensure_ascii=to)[1:-1] for text in last for to in (False, True)}
         spelled = spelled | last
     return spelled
 
@@ -9572,26 +9572,6 @@ SEEN_NAME = (
 )
 
 
-# Files that are one secret, by the ends of their paths; what prints one; and the members that show
-# what was read or printed.
-_CALLED = r"(?i:token|passw(?:or)?d|secret|api[_-]?key)"
-SECRET_FILE_SIGN = (
-    rf"(?:run/secrets/|master\.key|{_CALLED}\.(?:txt|key|secret)"
-    rf"|(?:[/._-]|(?:cat|type|Content)[ ]){_CALLED}\\*[\"'])"
-)
-SECRET_FILE = rf"(?:run/secrets/[\w./-]+|master\.key|{_CALLED}(?:\.(?:txt|key|secret))?)"
-ITS_PATH = regex(rf"(?:[^\s\"']*[/\\._-])?{SECRET_FILE}")
-PRINTS_IT = regex(
-    r"(?:.*[\s;&|(\"'])?(?:cat|head|tail|type|Get-Content)\s+(?:-\S+\s+)*[\"']?"
-    rf"(?:[^\s\"']*[/\\._-])?{SECRET_FILE}[\"')\s]*(?:(?:[|;<>&]|2>).*)?",
-    re.DOTALL,
-)
-WHAT_IT_HOLDS = frozenset(
-    "content contents stdout output aggregated_output interleavedOutput".split()
-)
-ONLY_WORD = regex(r"\s*(?:1(?:\t|\u2192|:))?(\S+)\s*")
-
-
 # What several lines tell together: looked for in whole texts, not in words that come line by line.
 # A value before its name; what a generator made; PuTTY's private keys. Each behind its first look.
 _SIGN, _ASSIGNS = r"[\"'\\]*\h*[:=]\h*[\"'\\]*", r"[\\\"]*\h*[:=]\h*\\*"
@@ -9912,6 +9892,10 @@ def entity(name: bytes) -> bytes:
     return to_utf8(chr(min(number, sys.maxunicode)))
 
 
+def joined_pair(halves: bytes) -> bytes:
+    return to_utf8(join_surrogates(from_utf8(halves)))
+
+
 def narrow(sign: bytes) -> bytes:
     return b": " if sign in b"\x9aa" else b"="
 
@@ -9924,6 +9908,7 @@ ENTITIES = {
 LINE_PREFIX = rb"(%b{1,3})" % BEFORE_LINES.replace("[+-]|", "[+-](?![+-])|").encode("latin-1")
 LINE_PREFIXES = regex(rb"(\n|\\n)" + LINE_PREFIX)
 # The signs are expressions of RE2; each begins with a byte that is found much faster than a class.
+CUT_PAIR = "\xed[\xa0-\xaf][\x80-\xbf]\xed[\xb0-\xbf][\x80-\xbf]"
 ESCAPED_SIGN = r"\\(?:/|(?:u00|x)[2-7]|uff1[ad])"
 READINGS = [
     Reading(*given)
@@ -9944,6 +9929,7 @@ READINGS = [
             "character of a URL", r"%(?:25)?(?:2[02367bBcCfF]|3[a-fA-F]|40|5[bB]|7[bB])",
             rb"%(?:25)*([2-7][0-9a-fA-F])", char_in_hex,
         ),
+        ("character that events cut", CUT_PAIR, rb"(%b)" % CUT_PAIR.encode("latin-1"), joined_pair),
         ("wide sign", r"\xef\xbc[\x9a\x9d]", rb"\xef\xbc([\x9a\x9d])", narrow),
         ("the same, as JSON spells it", ESCAPED_SIGN, rb"\\+uff1([ad])", narrow),
     )
@@ -10114,6 +10100,19 @@ def name_before(text: bytes, start: int, end: int) -> tuple[int, str]:
     return begin, text[begin:end].decode()
 
 
+# An end of a line within base64 whose printer wrapped it, at 64 or 76 columns.
+WRAPPED_BASE64 = r"[A-Za-z0-9+/]{60}(\r?\n|(?:\\+r)?\\+n)"
+
+
+def shown_in(text: bytes, known: KnownValues) -> Iterator[Span]:
+    """The spans of known values, also in wrapped base64."""
+    if not known.forms:
+        return
+    yield from known.spans(text)
+    if changes := [(*end.span(1), b"") for end in expression(WRAPPED_BASE64).finditer(text)]:
+        yield from carried_back(known.spans(splice(text, changes)), *sources(text, changes))
+
+
 class FirstLook:
     """Tells which finders, by number, a text asks for: an expression for the hints of all, and for
     others that may tell of a secret; a set, which is much slower, says which hints they are."""
@@ -10176,7 +10175,7 @@ class Scanner:
         # automaton for both would have three times as many states as both of them.
         words = {n: hint for n, hint in enumerate(hints) if BEGINS_WITH_WORD.match(hint)}
         others = {n: hint for n, hint in enumerate(hints) if n not in words}
-        tell = [KIND_SECRET, SECRET_FILE_SIGN, *(hint for hint, _ in OVER_LINES)]
+        tell = [KIND_SECRET, *(hint for hint, _ in OVER_LINES)]
         # In a raw line an escape may hide any character except blanks, quotes and backslashes; a
         # user's pattern may match any character that an escape hides.
         escape = r"[^\\](?:\\\\)*\\(?:[/bf]|u00(?:0[9a-dA-D]|[2-7]))"
@@ -10207,6 +10206,7 @@ class Scanner:
             return found[0] if found else None
 
         patterns = [*self.patterns.values(), *([expression(r"\\")] if self.patterns else [])]
+        patterns += [expression(WRAPPED_BASE64)] if self.known.forms else []
         looks = [look.search for look in self.first_looks]
         return [*looks, name, *(functools.partial(search, pattern) for pattern in patterns)]
 
@@ -10282,8 +10282,8 @@ class Scanner:
 
     def given(self, text: bytes) -> list[Span]:
         """The spans of what the user names: known values, and matches of patterns."""
-        found = (finder(text) for finder in (self.known.spans, *self.always))
-        return [*itertools.chain.from_iterable(found)]
+        found = (finder(text) for finder in self.always)
+        return [*shown_in(text, self.known), *itertools.chain.from_iterable(found)]
 
     def search(self, text: bytes, whole: bool) -> list[Span]:
         """The spans of secrets in a text as it stands. Known values hide nothing of what is found
@@ -10292,8 +10292,8 @@ class Scanner:
         bare = splice(text, [(begin, end, b"B" * (end - begin)) for begin, end in skipped])
         spans = self.search_rounds(bare, [], [(0, len(text), "")], whole)
         copies = self.copies
-        known = [*self.known.spans(text)]
-        known += copies.known.spans(text) if copies and copies.known.forms else []
+        known = [*shown_in(text, self.known)]
+        known += shown_in(text, copies.known) if copies else []
         known += copies.taught(text, spans) if copies else []
         if known:
             near = [(max(begin - 2 * NEAR, 0), end + NEAR, "") for begin, end, _ in known]
@@ -10374,6 +10374,19 @@ class Scanner:
         return [*((start, len(text), name) for start, name in starts), *self.known.begun(text)]
 
 
+# Rules whose values don't tell of themselves: what stands before them does.
+TOLD = frozenset(
+    "assignment authorization bearer-token command-password cookie url-password url-user".split()
+)
+LEAST_COPY = 8  # characters of a value that is known from where it was shown
+
+
+def is_worth_knowing(value: str) -> bool:
+    """Is a value that was hidden no ordinary word, which may stand elsewhere by chance?"""
+    long_enough = len(value) >= LEAST_COPY and is_usable(value)
+    return long_enough and greatest_odds(value) >= REACHED[HUMAN]
+
+
 class Learnt(KnownValues):
     """The values that runs have shown behind names of secrets, the last MAX_LEARNT."""
 
@@ -10381,6 +10394,13 @@ class Learnt(KnownValues):
         super().add(name, value)
         for form in [*self.forms][: -MAX_LEARNT or None]:
             del self.forms[form]
+
+    def learn(self, text: bytes, spans: Iterable[Span]) -> None:
+        """Know the values that were found in a text."""
+        for begin, end, name in spans:
+            value = text[begin:end].decode("utf-8", "replace") if name in TOLD else ""
+            if is_worth_knowing(value) and to_utf8(value) not in self.forms:
+                self.add(name, value)
 
     def hidden_in(self, text: str) -> str:
         """A text without these values; of one that is cut off, without its beginning."""
@@ -10394,37 +10414,36 @@ class Learnt(KnownValues):
 
 
 class Copies:
-    """The values that a run has shown behind names of secrets: they are known from there on."""
+    """The values that a run has shown behind what tells of them: they are known from there on."""
 
     def __init__(self, learnt: Learnt) -> None:
         self.learnt = learnt
         self.known = KnownValues()
         self.values = set[str]()
 
-    def learn(self, value: str) -> KnownValues | None:
-        """Know a value from now on, if it looks random; MAX_COPIES of them."""
+    def learn(self, value: str, name: str = "assignment") -> KnownValues | None:
+        """Know a value from now on; MAX_COPIES of them."""
         size = sum(map(len, self.values)) + len(value)
         if value in self.values or len(self.values) >= MAX_COPIES or size > MAX_COPIED:
             return None
-        if not is_usable(value) or greatest_odds(value) < random_odds(value):
+        if not is_worth_knowing(value):
             return None
         self.values.add(value)
-        self.known.add("assignment", value)
-        self.learnt.add("assignment", value)
-        return KnownValues([("assignment", value)])
+        self.known.add(name, value)
+        self.learnt.add(name, value)
+        return KnownValues([(name, value)])
 
     def taught(self, text: bytes, spans: Iterable[Span]) -> Iterator[Span]:
         """The copies of values that are found in a text, behind them: what came before stays."""
         for begin, end, name in spans:
-            if name == "assignment" and (
-                new := self.learn(text[begin:end].decode("utf-8", "replace"))
-            ):
+            value = text[begin:end].decode("utf-8", "replace") if name in TOLD else ""
+            if value and (new := self.learn(value, name)):
                 yield from new.spans(text, end)
 
 
 CUT = regex(rb"\.\.\.|\xe2\x80\xa6|\Z")  # where a text may be cut off
 MAX_LEARNT = 1024  # forms of values of all runs
-MAX_COPIES = 32  # of values in a run: each makes what is searched for larger
+MAX_COPIES = 64  # of values in a run: each makes what is searched for larger
 MAX_COPIED = 64 * 1024  # characters of them
 
 
@@ -10751,10 +10770,8 @@ class EventRedactor:
         event: Event,
         cwd: str | None,
         edits: Sequence[Replacement] | None,
-        held: Collection[str] = (),
     ) -> bytes:
-        """The redacted line of an event; ``edits`` change its words, None: as any other string.
-        ``held``: what it holds of files that are one secret each, which another line names."""
+        """The redacted line of an event; ``edits`` change its words, None: as any other string."""
         raw = event.raw.strip()
         words = "" if edits is None else words_of(event)
         strings = [*find_strings(raw)]
@@ -10770,8 +10787,7 @@ class EventRedactor:
             decided[string.start] = splice(string.text, inside)
             begin = end
         rest = [string for string in strings if string.start not in decided]
-        assigned = secret_members(rest) | secret_files(rest) if self.scanner else set[int]()
-        assigned |= {string.start for string in rest if held and only_word(string.text) in held}
+        assigned = secret_members(rest) if self.scanner else set[int]()
         suspects = self.suspects([to_utf8(string.text) for string in rest])
         doubtful = {*assigned, *(rest[number].start for number in suspects)}
         names: dict[tuple[int, str], int] = {}  # equal markers of names in one object
@@ -10845,7 +10861,9 @@ class EventRedactor:
             return ""
         self.catch_up()
         data = to_utf8(text[:CONCEALED])
-        spans = [*scanner.spans(data), *self.learnt.spans(data), *begun]
+        found = scanner.spans(data)
+        self.learnt.learn(data, found)
+        spans = [*found, *self.learnt.spans(data), *begun]
         spans = merged(spans + (self.begun(data, scanner) if len(text) >= CONCEALED else []))
         here = self.directory(cwd) if cwd else None
         return from_utf8(splice(data, self.with_paths(data, here, markers_for(spans))))
@@ -11000,34 +11018,6 @@ def secret_members(strings: list[StringLiteral]) -> set[int]:
         if string.in_array or key == "value":
             flag = FLAG.fullmatch(string.text) is not None and is_secret_name(string.text)
     return starts | {values[holder] for holder in named if holder in values}
-
-
-def secret_files(strings: list[StringLiteral]) -> set[int]:
-    """The starts of what files hold that are one secret each: read, or printed by a command."""
-    texts = [string for string in strings if not string.is_key and string.path]
-    if not any(
-        (PRINTS_IT if string.path[-1] == "command" else ITS_PATH).fullmatch(string.text[:NEAR])
-        for string in texts
-        if string.path[-1] in ("command", "path", "filePath", "file_path")
-    ):
-        return set()
-    held = [string for string in texts if string.path[-1] in WHAT_IT_HOLDS]
-    words = [(string.start, only_word(string.text)) for string in held]
-    return {at for at, word in words if word and not is_plain("token", word, HUMAN)}
-
-
-def words_of_secret_files(line: bytes) -> list[str]:
-    if not expression(SECRET_FILE_SIGN).search(line):  # nearly always
-        return []
-    strings = [*find_strings(line)]
-    starts = secret_files(strings)
-    return [only_word(string.text) for string in strings if string.start in starts]
-
-
-def only_word(text: str) -> str:
-    """The word that is all of a text, maybe with the number of its line; "" for any other."""
-    word = ONLY_WORD.fullmatch(text[: 8 * NEAR])
-    return word[1] if word else ""
 
 
 @functools.lru_cache(maxsize=256)
@@ -11448,8 +11438,7 @@ class Redactor:
         for line, group in itertools.groupby(events, operator.attrgetter("original")):
             parts = list(group)
             if line and any(self.with_copies(part).edits is not None for part in parts):
-                held = {word for part in parts for word in words_of_secret_files(part.raw)}
-                line.raw = self.redacted(join_words(line, parts), cwd, self.redaction, held)
+                line.raw = self.redacted(join_words(line, parts), cwd, self.redaction)
             done += [self.rewritten(event, cwd) for event in parts]
         return done
 
@@ -11474,10 +11463,9 @@ class Redactor:
         event: Any,
         cwd: str | None,
         redaction: EventRedactor,
-        held: Collection[str] = (),
     ) -> bytes:
         edits = (event.edits or ()) if event.type in self.word_types else None
-        return redaction.redact_event(event, cwd, edits, held)
+        return redaction.redact_event(event, cwd, edits)
 
     def decidable(self, text: str, parts: list[Part]) -> int:
         """The length of the text that can be decided while its last line is incomplete."""

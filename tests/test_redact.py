@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import random
@@ -431,38 +432,6 @@ def test_redacting_then_rendering(path: str) -> None:
             assert direct.status == filtered.status, what
 
 
-@pytest.mark.parametrize(("given", "hidden"), [
-    ({"command": "cat token.txt"}, True), ({"command": "cd x && cat /run/secrets/db"}, True),
-    ({"path": "/home/ann/.vault-token"}, True), ({"path": "config/master.key"}, True),
-    ({"command": "ssh h 'cat /etc/db_password'"}, True),
-    ({"command": "cat token.txt | tr -d x"}, True),
-    ({"command": "cat token.py"}, False), ({"command": "wc -c token.txt"}, False),
-    ({"path": "src/tokens/read.py"}, False),
-])  # fmt: skip
-def test_a_file_that_is_one_secret(given: dict[str, str], hidden: bool) -> None:
-    """It is known by its path; what is no single word, or says nothing, stays."""
-    for value, hides in (("qW8zzP12kkx9\n", hidden), ("No such file\n", False), ("12\n", False)):
-        data = init() + completed("c", "shellToolCall", {"success": {"stdout": value}}, args=given)
-        left = redact(data, *SAME, "-r", "secrets").stdout
-        assert (b"[REDACTED:assignment]" in left) == hides
-        assert (value.strip().encode() in left) != hides
-
-
-@pytest.mark.parametrize("to", ["stream-json", "cursor", "text", "json"])
-@pytest.mark.parametrize("result", ["{}\n", "     1→{}", [{"type": "text", "text": "{}"}]])
-def test_a_file_that_is_one_secret_in_the_lines_of_its_agent(to: str, result: Any) -> None:
-    """What was read, and what it held, stand in two lines."""
-    lines = (
-        {"type": "assistant", "message": {"content": [{"type": "tool_use", "id": "t1", "name": "Read",
-         "input": {"file_path": "/run/secrets/db"}}]}},
-        {"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": "t1",
-         "content": result}]}},
-    )  # fmt: skip
-    data = "".join(json.dumps(line | {"session_id": "s"}) + "\n" for line in lines)
-    shown = redact(data.replace("{}", "Xk29vTq8sLp0Z").encode(), "-t", to, "-d", "-r", "secrets")
-    assert b"Xk29vTq8s" not in shown.stdout
-
-
 # ---------------------------------------------------------------- paths
 
 
@@ -855,18 +824,32 @@ WORDY = "correct horse battery staple"
 FAULTS = "known-value-json-escapes", "cut-known-value", "words-64k-blank-value"
 
 
+@pytest.mark.parametrize("width", [64, 76])
+@pytest.mark.parametrize("before", range(0, 60, 7))
+def test_a_known_value_in_wrapped_base64(width: int, before: int) -> None:
+    value = "made-up-value-of-a-file"
+    encoded = base64.b64encode(f"{'x' * before}\nKEY={value}\n{'y' * 90}".encode()).decode()
+    lines = "\n".join(encoded[at : at + width] for at in range(0, len(encoded), width))
+    left = redact(init() + shell(lines) + result(), *SECRETS, known={"k": [value]}).stdout
+    assert b"[REDACTED:k]" in left
+    joined = "".join(left.decode().split("\\n"))
+    inside = base64.b64encode(f"{'x' * before}\nKEY={value}".encode()).decode()[:-4]
+    assert inside not in joined
+
+
+@pytest.mark.parametrize("pattern", [r"\S{12,}", r"\W?\w{12,}", r"(?s).{12,}"])
+def test_a_pattern_that_matches_what_stands_between_texts_ends(pattern: str) -> None:
+    data = init() + shell("abcdefghijklmnop") + shell("x") + result()
+    assert b"abcdefghijklmnop" not in redact(data, *SECRETS, "--pattern", f"x={pattern}").stdout
+
+
 @settings(max_examples=40)
-@given(value=st.sampled_from(ODD_VALUES), depth=st.integers(0, 3), rng=st.randoms())
+@given(value=st.sampled_from(ODD_VALUES), depth=st.integers(0, 2), rng=st.randoms())
 def test_a_known_value_is_found_in_any_spelling(value: str, depth: int, rng: random.Random) -> None:
-    """Each character that encoders escape is itself or any of its escapes, in JSON inside JSON."""
-
-    def choose(ways: list[str]) -> str:
-        usual = ways[0].isascii() and (ways[0].isalnum() or ways[0] in ("%", "\\\\"))
-        return ways[0] if usual else rng.choice(ways)
-
+    """As it stands and in a URL, in JSON inside JSON, in ASCII or not."""
     text = quote(value) if depth and rng.random() < 0.2 else value
     for _ in range(depth):
-        text = f'{{"a":{randomly_spelled(text, choose)}}}'
+        text = json.dumps({"a": text}, ensure_ascii=rng.random() < 0.5)
     spelled = randomly_spelled(f"{text} tail", rng.choice)
     line = f'{{"type":"x","a":{spelled}}}'
     left = redact(line.encode("utf-8", "surrogatepass") + b"\n", *SECRETS, known={"k": [value]})
@@ -980,9 +963,25 @@ def test_a_value_that_was_hidden_for_its_name_is_known_from_there_on(
             assert COPIED not in shown_.replace(f"before {COPIED}", "")
 
 
-@pytest.mark.parametrize(
-    "value", ["production1", "changeme", "Cactus2026?", "x9Kq2", "woshimima88", "pgpsignature2"]
-)
+@pytest.mark.parametrize("text", [
+    "git clone https://bob:<>@git.example/x", "curl -u bob:<> http://h.example/", "mysql -uroot -p<> db",
+    "sshpass -p <> ssh h", "Cookie: sid=<>", "Authorization: Bearer <>", "DB_PASSWORD=<>",
+])  # fmt: skip
+@pytest.mark.parametrize("to", ["stream-json", "text", "markdown", "html"])
+def test_what_was_hidden_once_stays_hidden(text: str, to: str) -> None:
+    """Whatever told it."""
+    value = "Vx7pQ2mLw9Kz4Rt8"
+    data = init() + shell(text.replace("<>", value)) + assistant(f"It is {value}.") + result()
+    assert value.encode() not in redact(data, "-t", to, "-r", "secrets").stdout
+
+
+@pytest.mark.parametrize("value", ["Cactus2026?", "woshimima88", "pgpsignature2"])
+def test_a_password_that_people_choose_becomes_known(value: str) -> None:
+    data = init() + shell(f"DB_PASSWORD={value}\n") + shell(f"see {value}") + result()
+    assert value.encode() not in redact(data, *SECRETS).stdout
+
+
+@pytest.mark.parametrize("value", ["production1", "changeme", "x9Kq2"])
 def test_no_word_becomes_known(value: str) -> None:
     data = init() + shell(f"DB_PASSWORD={value}\n") + shell(f"see {value}") + result()
     assert f"see {value}".encode() in redact(data, *SECRETS).stdout
