@@ -14869,10 +14869,18 @@ def complete_list(_context: Any, param: Any, incomplete: str) -> list[str]:
     return [head + comma + name for name in left if name.startswith(last)]
 
 
+def complete_file(_context: Any, _param: Any, incomplete: str) -> list[Any]:
+    """Leave the names of files to the shell."""
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(incomplete, type="file")]
+
+
 SELECTORS = ("only", "drop", "fail_on", "fail_unless")  # options that take one
 SIZE: dict[str, Any] = {"metavar": "BYTES", "type": parse_size}
 TIME: dict[str, Any] = {"metavar": "TIME", "type": parse_time}
 LIMIT: dict[str, Any] = {"metavar": "TIME", "type": parse_limit}
+APPENDED: dict[str, Any] = {"metavar": "FILE", "shell_complete": complete_file}
 SELECTOR = repeatable("SELECTOR", parse_choice, shell_complete=complete_list)
 
 
@@ -14979,9 +14987,9 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
      "Longest line to accept; suffixes K, M, G."),
     ("--unwrap", {"metavar": "auto|none|MEMBER", "default": "auto"},
      "Field of a log collector's JSON that contains the agent's line."),
-    ("--rejects", {"metavar": "FILE"},
+    ("--rejects", APPENDED,
      "Append lines that aren't events to FILE, byte for byte."),
-    ("--tee", {"metavar": "FILE"},
+    ("--tee", APPENDED,
      "Append all that is read to FILE, byte for byte, before anything else."),
     "Hangs",
     ("--run", {"metavar": "COMMAND...", "type": lambda text: (text,)},
@@ -15012,7 +15020,7 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
      "none."),
     ("--secret-env", repeatable("GLOB"),
      "Treat the values of these variables as secrets; repeatable, implies -r secrets."),
-    ("--secrets-file", repeatable("PATH", read_secrets),
+    ("--secrets-file", repeatable("PATH", read_secrets, shell_complete=complete_file),
      "Treat the lines of a file, or the files in a directory, as secrets; repeatable, implies "
      "-r secrets."),
     ("--pattern patterns", repeatable("NAME=REGEX", parse_pattern),
@@ -15449,7 +15457,7 @@ command = Command(
     "agentfmt",
     callback=run,
     params=[*itertools.chain(*GROUPS.values()),
-            click.Argument(["files"], metavar="[FILE]...", nargs=-1)],
+            click.Argument(["files"], metavar="[FILE]...", nargs=-1, shell_complete=complete_file)],
     help=run.__doc__,
     options_metavar="[OPTION]...",
     context_settings={"max_content_width": 80, "show_default": True},
@@ -15459,66 +15467,6 @@ command = Command(
 click.version_option(__version__, "-V", "--version", message="agentfmt %(version)s")(command)
 click.help_option("-h", "--help")(command)
 GROUPS["Help"] += command.params[-2:]
-
-
-# Code for shells. Without a completion, which is status 1, they complete file names.
-COMPLETION = {
-    "bash": r"""
-_agentfmt() {
-    local IFS=$'\n'
-    COMPREPLY=($(_AGENTFMT_COMPLETE=bash_complete COMP_LINE="${COMP_LINE:0:COMP_POINT}" \
-        "${1/#\~/$HOME}" 2>/dev/null))
-    if [[ ${COMPREPLY[0]} == *= ]]; then compopt -o nospace 2>/dev/null; fi
-}
-complete -o default -F _agentfmt agentfmt""",
-    "zsh": r"""
-_agentfmt() {
-    local -a found
-    found=("${(@f)$(_AGENTFMT_COMPLETE=zsh_complete COMP_LINE="${(j: :)words[1,CURRENT]}" \
-        ${~words[1]} 2>/dev/null)}")
-    if [[ -z $found ]]; then _files; return; fi
-    compadd -S '' -- ${(M)found:#*=}
-    found=(${found:#*=})
-    (( $#found )) && _describe -V agentfmt found
-}
-compdef _agentfmt agentfmt""",
-    "fish": r'''
-function _agentfmt
-    set -l typed (commandline -opc)
-    env _AGENTFMT_COMPLETE=fish_complete COMP_LINE=(commandline -cp) $typed[1] 2>/dev/null
-    or __fish_complete_path (commandline -ct)
-end
-complete -c agentfmt -f -a "(_agentfmt)"''',
-}
-
-
-def complete(instruction: str) -> str:
-    """The code for a shell (bash_source), or the completions of COMP_LINE (bash_complete)."""
-    from click.shell_completion import ShellComplete, split_arg_string
-
-    shell, _, action = instruction.partition("_")
-    if action == "source":
-        return COMPLETION.get(shell, "").strip()
-    line = os.environ.get("COMP_LINE", "")
-    words = split_arg_string(line)
-    begun = words.pop() if words and not line.endswith(" ") else ""
-    option = begun[: begun.find("=") + 1] if begun.startswith("--") else ""
-    cut = max(map(begun.rfind, "=:")) + 1 if shell == "bash" else 0  # bash splits words at these
-    between = {"zsh": ":", "fish": "\t"}.get(shell)
-    lines = []
-    for item in ShellComplete(command, {}, "agentfmt", "").get_completions(words[1:], begun):
-        value = (option + item.value)[cut:]
-        value = value.replace(":", r"\:") if shell == "zsh" else value
-        lines.append(f"{value}{between}{short_help(item)}" if between and item.help else value)
-    return "\n".join(lines)
-
-
-def short_help(item: Any) -> str:
-    """The help of an option on a line of a shell's list: without notes behind it, and full stop."""
-    opposite = item.value.replace("--no-", "--")
-    if opposite != item.value:
-        return f"The opposite of {opposite}"
-    return str(re.split(r"[.;:] |\.$", item.help)[0])
 
 
 def bytes_to_read(inputs: Sequence[os.stat_result]) -> int:
@@ -15583,10 +15531,6 @@ def main() -> int:
     """Run the command; returns the exit status (see EXIT_HELP)."""
     gc.freeze()  # imported objects stay
     reserve_standard_descriptors()
-    if instruction := os.environ.get("_AGENTFMT_COMPLETE"):
-        output = complete(instruction)
-        click.echo(output, nl=bool(output))
-        return OK if output else FAILED
     try:
         status = command.main(prog_name="agentfmt", standalone_mode=False)
         if sys.stdout:  # None where the descriptor is closed
