@@ -11736,7 +11736,8 @@ def render_action(act: Action, prefix: str, room: int, screen: Screen) -> bytes:
     if glyphs:
         margin = "  " + prefix[: len(prefix) - len(prefix.lstrip())]
         prefix, room = prefix.lstrip(), room - len(margin) - len("✓ ")
-    label, target, outcome = prefix + label, escape(act.target), escape(act.outcome)
+    label, target = prefix + label, escape(act.target)
+    outcome = escape(beside_mark(act.outcome) if glyphs else act.outcome)
     wraps = act.failed and screen.fd is not None
     if wraps:
         outcome = "\n".join(map(escape, act.outcome.split("\n")))
@@ -11757,6 +11758,11 @@ def render_action(act: Action, prefix: str, room: int, screen: Screen) -> bytes:
         mark = screen.paint(DIM, BEGIN_MARK) if act.running else screen.paint(GREEN, CHECK_MARK)
         line = f"{mark} {line}" if glyphs else line
     return encode_line(margin + line)
+
+
+def beside_mark(outcome: str) -> str:
+    """How an action ended, without what its mark says."""
+    return ", ".join(fact for fact in outcome.split(", ") if fact != "exit 0")
 
 
 def hang(text: str, room: int) -> list[str]:
@@ -11867,7 +11873,7 @@ class Grid:
         return "  ".join(cells).rstrip()
 
 
-LEAST_TEXT = 20  # columns of the one that has what is left
+LEAST_TEXT = 40  # columns of the one that has what is left
 grouped = "{:,}".format  # digits of a number
 
 
@@ -12437,8 +12443,9 @@ def facts_done(verdict: str, totals: Totals, *, named: bool) -> Iterator[tuple[i
     after = totals.actions and run_count(totals) == 1 and verdict.endswith("unfinished")
     ended = f"{verdict} after {actions}" if after else f"{verdict}, {actions}"
     yield 0, ended if verdict else actions
-    yield 5, format_counts(totals.nested, "subagent action", named=named)
     failures = sum(totals.failures.values())
+    nested = format_counts(totals.nested, "subagent action", named=named)
+    yield 0 if failures else 5, nested  # some of them may have failed
     yield 0, f"{failures:,} failed" if failures else ""
     nouns = "event of unknown type", "events of unknown type"
     yield 0, format_counts(totals.unknown, *nouns, named=named)
@@ -12528,6 +12535,8 @@ ADDRESS = r"(?:https?://|www\.)[^\s<>\"'`|\\]{1,2000}[\w/#=&]"
 LINKED = regex(f"({ADDRESS})", re.IGNORECASE)
 LINKED_OR_CALLED = regex(f"({ADDRESS}|{MENTION})", re.IGNORECASE)
 GITHUB = regex(rf"(?<=//)(?:www\.)?github\.com/(?={ISSUE})", re.IGNORECASE)
+# An address that would take the beginning of code: it ends at a blank.
+RUNS_ON = regex(r"((?:https?://|ftp://|www\.)[^\s`]*?)(\\?`)", re.IGNORECASE)
 MARKUP = regex(r"[\\`*&\[\]~]|\b_|_\b")
 
 
@@ -12552,9 +12561,10 @@ def fenced(kind: str, lines: Iterable[str]) -> Iterator[str]:
 
 def literal(text: str) -> str:
     """A text in which nothing is markup; in an address, GitHub takes a backslash as it is."""
-    return parted(
+    shown = parted(
         MENTIONS, text, lambda part: MARKUP.sub(r"\\\g<0>", part).replace("<", "&lt;"), code_span
     )
+    return RUNS_ON.sub(r"\1 \2", shown)
 
 
 def literal_html(text: str) -> str:
@@ -12782,7 +12792,7 @@ class Step(Struct, kw_only=True):
     @property
     def outcome(self) -> str:
         """How it ended, without what a mark says."""
-        return ", ".join(fact for fact in self.act.outcome.split(", ") if fact != "exit 0")
+        return beside_mark(self.act.outcome)
 
     @property
     def texts(self) -> tuple[str, ...]:
