@@ -10753,10 +10753,6 @@ class EventRedactor:
         self.classes = classes - {"secrets"}  # these are the scanner's
         self.strict = bool(self.classes - {"paths"})  # strings are redacted by class
         self.homes = homes
-        self.users: dict[str, None] = {}  # who has a home in these, and in paths of the runs
-        for home in homes:
-            parts = re.split(r"[/\\]", home)
-            self.meet(parts[-1] if len(parts) > 2 else "")
         self.counts: dict[str, int] = {}  # redactions outside any run, by rule or class
         self.run: Run | None = None  # of the current event
         self.learnt = Learnt()  # by all runs, for what is printed outside of events
@@ -10902,8 +10898,6 @@ class EventRedactor:
 
     def directory(self, cwd: str) -> str | None:
         """A run's directory as it is looked for: it has two or more components and no secret."""
-        if owner := OWNER.match(to_utf8(cwd)):
-            self.meet(from_utf8(owner[1]))
         cwd = self.scanner.conceal(cwd) if self.scanner else cwd
         parts = [part for part in re.split(r"[/\\]", cwd) if part]
         return cwd.rstrip("/\\") if len(parts) > 1 and "[REDACTED:" not in cwd else None
@@ -10931,27 +10925,12 @@ class EventRedactor:
 
     def with_paths(self, text: bytes, cwd: str | None, changes: list[Change]) -> list[Change]:
         """Add the changes of paths that don't overlap with others: home directories become ~ and
-        the run's cwd a dot; whole components only. So does the user's name elsewhere."""
-        if "paths" not in self.classes:
+        the run's cwd a dot; whole components only."""
+        if "paths" not in self.classes or not any(sign in text for sign in PATH_SIGNS):
             return changes
-        if any(sign in text for sign in PATH_SIGNS):
-            paths = list[Change]()
-            for match in home_pattern(tuple(self.homes), cwd).finditer(mask(text, changes)):
-                new = b"." if match.lastgroup == "cwd" else b"~"
-                paths.append((*match.span(match.lastgroup or 0), new))
-                if owner := OWNER.fullmatch(match[0]):
-                    self.meet(from_utf8(owner[1]))
-            changes = sorted([*changes, *paths])
-        if self.users and any(to_utf8(user) in text for user in self.users):
-            found = user_pattern(tuple(self.users)).finditer(mask(text, changes))
-            changes = sorted([*changes, *((*match.span(), b"~") for match in found)])
-        return changes
-
-    def meet(self, user: str) -> None:
-        """Know the name of a user, unless machines have it, or it is a word of streams."""
-        ordinary = user.lower() in ORDINARY_USERS or user.lower() in WORDS
-        if len(user) >= LEAST_USER and user not in self.users and not ordinary:
-            remember(self.users, user, None, MAX_USERS)
+        found = home_pattern(tuple(self.homes), cwd).finditer(mask(text, changes))
+        paths = ((*path.span(), b"." if path.lastgroup else b"~") for path in found)
+        return sorted([*changes, *paths])
 
     def marker_for(self, string: StringLiteral, kind: str | None) -> str | None:
         """The marker that replaces a string because of its class, or None."""
@@ -11030,49 +11009,14 @@ def home_pattern(homes: tuple[str, ...], cwd: str | None) -> re.Pattern[bytes]:
     )
     encoded = [home.encode("utf-8", "surrogateescape") for home in homes]
     whole = b"|".join((*named, *map(re.escape, encoded), ANY_HOME))
-    owner = re.match(ANY_HOME, to_utf8(cwd or ""))
-    spelled = [
-        re.escape(re.sub(rb"[^A-Za-z0-9]+", b"-", home).strip(b"-"))
-        for home in (*encoded, *([owner[0]] if owner else []))
-        if home != b"/root"
-    ]
-    project = b"|".join((*spelled, rb"(?:Users|home)-[A-Za-z0-9]+(?=-)"))
-    return re.compile(
-        rb"(?<![\w~.-])(?:" + whole + rb")(?![\w-]|\.\w)|" + PROJECT_HOME % (project, project)
-    )
+    return re.compile(rb"(?<![\w~.-])(?:" + whole + rb")(?![\w-]|\.\w)")
 
 
-@functools.lru_cache(maxsize=64)
-def user_pattern(users: tuple[str, ...]) -> re.Pattern[bytes]:
-    whole = b"|".join(re.escape(to_utf8(user)) for user in sorted(users, key=len, reverse=True))
-    return re.compile(rb"(?<![\w\x80-\xff])(?:" + whole + rb")(?![\w\x80-\xff])")
-
-
-OWNER = regex(
-    rb"(?:(?:/private)?/(?:home|Users)/|[A-Za-z]:(?:\\{1,2}|/)Users(?:\\{1,2}|/))(\w(?:[\w.-]*\w)?)"
-)
-LEAST_USER, MAX_USERS = 3, 16
-ORDINARY_USERS = frozenset(
-    "admin administrator agent app azureuser bot build builder circleci claude code coder "
-    "codespace codex container copilot cursor daemon data debian default dev devcontainer "
-    "developer docker ec2-user gemini git github gitlab gitpod guest home jenkins job jovyan "
-    "linuxbrew local model name nobody node openai opencode oracle postgres project projects "
-    "public pwuser python root ruby runner runneradmin sandbox server service shared src studio "
-    "task test tester tests testuser tmp tool ubuntu user username users vagrant vscode web work "
-    "worker workspace www www-data you your-name yourname".split()
-)
 ANY_HOME = (
     rb"/home/\w(?:[\w.-]*\w)?|/Users/\w(?:[\w.-]*\w)?|/root"
     rb"|[A-Za-z]:(?:\\{1,2}|/)Users(?:\\{1,2}|/)\w(?:[\w.-]*\w)?"
 )
-# Agents name a project's directory by its path, with a dash for each character that is no letter
-# or digit; it lies in a hidden directory for these, or its name begins with a dash.
-PROJECT_HOME = (
-    rb"[/\\]\.[\w-]+[/\\]{1,2}(?:\w+[/\\]{1,2})?(?:projects|sessions)[/\\]{1,2}"
-    rb"(?:[\w.-]*?-)??(?P<kept>-?(?:%b)(?![A-Za-z0-9]))"
-    rb"|(?<![\w~.-])(?P<named>-(?:%b)(?![A-Za-z0-9]))"
-)
-PATH_SIGNS = (b"/", b"\\", b"-Users-", b"-home-")
+PATH_SIGNS = (b"/", b"\\")
 
 
 # ---------------------------------------------------------------- redacted words
@@ -11236,7 +11180,6 @@ class Redactor:
         self.redaction = redaction
         # Of what action lines and summaries read: only what is printed is counted.
         self.uncounted = EventRedactor(redaction.scanner, redaction.classes, redaction.homes)
-        self.uncounted.users = redaction.users
         self.scanner = redaction.scanner
         self.learnt = redaction.learnt
         redaction.catch_up = self.catch_up
