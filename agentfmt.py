@@ -3088,7 +3088,7 @@ TOOL_NAMES = {name.lower(): name for name in TOOLS} | {
         "edit": "multiedit notebookedit editnotebook editfile editor replace strreplace patch "
         "applypatch undoedit searchreplace strreplacefile replacefilecontent "
         "multireplacefilecontent",
-        "shell": "bash bashoutput killshell killbash runshellcommand execute powershell "
+        "shell": "bash runshellcommand execute powershell "
         "shellcommand execcommand localshell container.exec exec runcommand runcommands "
         "runterminalcommand runterminalcmd",
         "grep": "searchfilecontent grepsearch rg searchcodebase",
@@ -3106,9 +3106,9 @@ TOOL_NAMES = {name.lower(): name for name in TOOLS} | {
         "createPlan": "exitplanmode",
         "switchMode": "enterplanmode planenter planexit",
         "askQuestion": "askuserquestion askuser ask question requestuserinput",
-        "await": "taskoutput agentoutputtool wait waitagent getcommandorsubagentoutput "
+        "await": "bashoutput taskoutput agentoutputtool wait waitagent getcommandorsubagentoutput "
         "commandstatus",
-        "taskStop": "closeagent stopbash killcommandorsubagent",
+        "taskStop": "killshell killbash closeagent stopbash killcommandorsubagent",
         "sendMessage": "sendinput",
         "listMcpResources": "listmcpresourcestool",
         "readMcpResource": "readmcpresourcetool readmcpresourcedirtool fetchmcpresource",
@@ -3141,7 +3141,7 @@ ARGUMENT_NAMES = {
         "outputMode": "output_mode",
         "caseInsensitive": "-i",
         "subagentType": "subagent_type",
-        "taskId": "task_id",
+        "taskId": "task_id bash_id shell_id",
         "description": "fact",
         "name": "skill recipient to",
         "url": "uri Url",
@@ -3166,10 +3166,10 @@ TOOL_ARGUMENTS = {
             "ServerName": "server", "ToolName": "toolName", "tool_name": "toolName",
             "Arguments": "args", "arguments": "args", "tool_input": "args",
         },
-        "webSearch": {"query": "searchTerm", "objective": "searchTerm"},
+        "webSearch": dict.fromkeys(("query", "search_term", "objective"), "searchTerm"),
         "updateTodos": {"plan": "todos"},
         "task": {
-            "task": "description", "objective": "description", "instructions": "description",
+            **dict.fromkeys("task message objective instructions".split(), "description"),
             "agent_name": "subagentType",
         },
     }.items()
@@ -3185,7 +3185,8 @@ FAILURES = {
     ),
     "permissionDenied": regex(
         r"(?i).{0,80}requested permissions? |.{0,80}haven't granted it yet"
-        r"|.{0,200}\b(?:requires?|needs?) (?:explicit )?approval|Exit plan mode\?|denied\b"
+        r"|(?:Commands|(?:This|The) (?:\w+ ){0,3}(?:command|operation|tool|action))\b.{0,200}"
+        r"\b(?:requires?|needs?) (?:explicit )?approval|Exit plan mode\?|denied\b"
         r"|.{0,200}\bpermission (?:was|has been|is) (?:declined|denied)"
         r"|Permission(?:_denied| (?:to use|for|denied))|policy_violation|permission-rule"
         r"|Contains [a-z_]+(?: [a-z]+)?(?: \(\w+\))?(?: that cannot be statically analyzed)?\Z"
@@ -3357,6 +3358,7 @@ def patched_files(patch: str) -> Iterator[tuple[str, dict[str, Any]]]:
     ends = [*(head.start() for head in heads), len(patch)][1:]
     for head, end in zip(heads, ends, strict=True):
         (what, path, moved), lines = head.groups(), patch[head.end() + 1 : end]
+        lines = lines.partition("*** End Patch")[0]
         if moved or what == "Delete":
             yield "delete", {"path": path}
         if moved:
@@ -4316,7 +4318,7 @@ class Claude(Translator):
             elif block.thinking is not None:
                 self.think(block.thinking)
             elif block.name is not None:
-                self.call(block.id, block.name, block.input)
+                self.call(block.id, block.name, self.with_command(block.name, block.input))
                 self.follow_call(block)
             elif block.type is not None and role == "assistant":
                 self.silent_reason = ""  # it may be an act, of a kind that is new
@@ -4337,6 +4339,13 @@ class Claude(Translator):
             self.report_error([text, line.error], fatal=self.saved)
         else:
             self.event.kind = RUNLESS
+
+    def with_command(self, name: str, given: Any) -> Any:
+        """The arguments of a call; a command in the background is named by what it runs."""
+        args = members(bytes(given)) if name in CLAUDE_SHELLS else {}
+        task = next((as_text(decode_raw(args[key])) for key in args if key.endswith("_id")), "")
+        title = self.background.get(self.tasks.get(task, ""), {}).get("title")
+        return {"task_id": as_text(decode_raw(title))} if title is not None else given
 
     def follow_call(self, block: Any) -> None:
         if self.parent is None:
@@ -4462,6 +4471,7 @@ class Claude(Translator):
         self.answer(identity, content, failed=failed, **more)
 
 
+CLAUDE_SHELLS = ("BashOutput", "KillShell", "KillBash")
 SYNTHETIC = "<synthetic>"  # the model of messages that the host wrote
 
 
@@ -5159,6 +5169,9 @@ class SavedCodex(Saved, Codex):
         if (payload.namespace or "").startswith("mcp__"):
             name = f"{payload.namespace}__{name.strip('_')}"
         identity = as_text(payload.call_id or payload.id)
+        words = as_list(Node(decode_raw(given))["command"])
+        if words[:1] == ["apply_patch"] and words[1:]:
+            name, given = "apply_patch", as_text(words[1])
         if payload.type == "web_search_call":
             name, given = web_use(Node(payload.action), payload.query)
         if name == "exec" and isinstance(given, str):
@@ -5227,12 +5240,13 @@ def block_texts(blocks: list[Any]) -> list[str]:
 
 
 def output_of(given: Any) -> tuple[dict[str, Any], str]:
-    """The members of what a call returned, if it is an object, perhaps in a text; and its text."""
-    if type(given) is str and given.startswith('{"'):
-        given = decode_raw(to_utf8(given)) or given
-    if type(given) is not dict:
+    """Codex's own members around an output, if it is an object, perhaps in a text; and the output,
+    which is all of an object that has no other."""
+    told = decode_raw(to_utf8(given)) if type(given) is str and given.startswith('{"') else given
+    if type(told) is not dict:
         return {}, as_text(given) or content_text(given)
-    return given, first_text(*map(given.get, ("output", "content", "text")))
+    own = [told[name] for name in ("output", "content", "text") if type(told.get(name)) is str]
+    return told, own[0] if own else given if type(given) is str else encode_json(told).decode()
 
 
 def typed_in(prompt: str) -> str:
@@ -5531,9 +5545,9 @@ class Copilot(Saved):
     names_model = ("model", "newModel", "selectedModel")
     saved = False  # until a line shows it
     clocks = True
-    of_run = ("summary", "agents")
+    of_run = ("summary", "agents", "permissions")
     streamed: Any = None  # the message whose deltas came
-    permission = ""  # the answer to the last request
+    permissions: Mapping[str, str] = {}  # answers to requests, by the call that they are about
     summary: Any = None  # the answer, unless words follow
     agents: Mapping[str, Any] = {}  # sub-agents -> the calls that started them
 
@@ -5565,7 +5579,8 @@ class Copilot(Saved):
         elif kind == "session.task_complete":
             self.summary = first_text(data["summary"]) or None
         elif kind == "permission.completed":
-            self.permission = as_text(data["result.kind"])
+            answered = {as_text(data["toolCallId"]): as_text(data["result.kind"])}
+            self.permissions = {**self.permissions, **answered}
         elif kind == "tool.execution_complete":
             self.returned(data)
         elif kind in ("session.error", "model.call_failure") and (self.in_turn or not self.saved):
@@ -5610,8 +5625,10 @@ class Copilot(Saved):
         return first_text(data["parentToolCallId"], self.agents.get(agent), agent) or None
 
     def returned(self, data: Any) -> None:
-        failed, asked = data["success"] is False, self.permission
-        self.permission = ""
+        failed, identity = data["success"] is False, as_text(data["toolCallId"])
+        told = identity if identity in self.permissions else ""  # older versions name no call
+        asked = self.permissions.get(told, "")
+        self.permissions = {call: kind for call, kind in self.permissions.items() if call != told}
         kind = asked if failed and asked.startswith("denied") else data["error.code"]
         text = error_message(data["error"]) or content_text(data["result.content"])
         end = re.search(
@@ -5885,7 +5902,7 @@ class Kimi(Saved):
         notes = [KIMI_NOTE.fullmatch(text) for text in texts]
         why = next((note[1] for note in notes if note and note[1].startswith("ERROR: ")), "")
         said = [text for text, note in zip(texts, notes, strict=True) if not note]
-        text = "\n".join(said) if not why else why.removeprefix("ERROR: ")
+        text = "\n".join([*said, why.removeprefix("ERROR: ")] if why else said)
         self.answer(identity, text, failed=bool(why))
 
     def finish(self) -> None:
@@ -6076,7 +6093,7 @@ class Cline(Translator):
     own_types = frozenset(("agent_event",))
     places = places_in("agent_event event.text event.reasoning")
     fragments = places_in("agent_event event.accumulated event.update")
-    exit_code = r"\[?Command exited with code (-?[0-9]{1,9})\]?"
+    exit_code = r"(?m)^\[?Command exited with code (-?[0-9]{1,9})\]?\s*\Z"
 
     def read(self, line: Any) -> None:
         kind, self.parent, self.stamp = self.event.type, None, line["ts"]

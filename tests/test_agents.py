@@ -14,6 +14,7 @@ import more_streams
 import pytest
 from more_streams import Stream, ends, fails, ok
 from support import (
+    SHARED,
     TOKEN,
     Ended,
     as_line,
@@ -1092,6 +1093,41 @@ def test_faults(path: str) -> None:
     assert convert(data, "-d").lines == [*map(spelled, lines)]
     statuses = {convert(data, "-t", to).status for to in agentfmt.WRITERS}
     assert statuses == {int({*verdicts} != {"succeeded"})}
+
+
+# What goes wrong easily in how a call ended, what it is about and what came of it: with -d.
+MENDED: dict[str, list[str]] = {
+    "b-cline": ["{shell} cat build.log (1 ms)"],
+    "b-cp": ["{not read} /nope (not found: Path does not exist)",
+             "{not shell} rm x (rejected: The call was not run)"],
+    "b-mcp": ["{not mcp} gh/merge (error: 405: pull request 5 requires approval from a code owner)"],
+    "b-cx-p2": ["{edit} b.py (+1 -1)"],
+    "b-cx-p3": ["{edit} a.py (+1 -1)"],
+    "b-cx-exec": ["{shell} git push (0.1 s)"],
+    "b-kimi": ["{shell} pytest (exit 1)"],
+    "claude-bashoutput": ["{shell} pnpm dev (in background)", "{await} pnpm dev",
+                          "{taskStop} pnpm dev"],
+    "cursor-saved-websearch": ["{webSearch} HBO original series 1990s list"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "path", [*corpus("faults6", suffix=".ndjson"), *corpus("faults6", suffix=".jsonl")]
+)
+def test_mended_faults(path: str) -> None:
+    name = os.path.basename(path).rpartition(".")[0]
+    if name not in MENDED:
+        pytest.skip("another section's")
+    ended = convert(content(path), "-d", "-m", "none")
+    assert (ended.status, ended.lines) == (0, [*map(spelled, MENDED[name])])
+
+
+def test_results_of_codex_that_are_objects_stay_whole() -> None:
+    for name, held in (("b-cx-json", "degraded"), ("b-cx-json2", "crash")):
+        path = os.path.join(SHARED, "faults6", f"{name}.jsonl")
+        if not os.path.exists(path):
+            pytest.skip("no samples beside the checkout")
+        assert held.encode() in convert(content(path), "-t", "cursor").stdout
 
 
 def test_members_of_a_result_have_any_names() -> None:

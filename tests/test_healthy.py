@@ -1,0 +1,63 @@
+"""Runs that succeeded: they do, all calls are named, and no rule reads a failure out of what is
+missing, when members that no reader needs are taken out."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+from more_streams import STREAMS
+from support import RECORDED, content, convert
+
+NEEDLESS = (
+    "usage", "modelUsage", "usageMetadata", "duration_ms", "duration_api_ms", "durationMs",
+    "ttft_ms", "num_turns", "tokens", "cost", "service_tier", "stats",
+)  # fmt: skip
+MAX_BYTES = 100_000  # what a file may hold: the suite is to be fast
+
+
+def less(value: Any, chance: random.Random) -> Any:
+    """A value without some members that no reader needs."""
+    if isinstance(value, list):
+        return [less(one, chance) for one in value]
+    if not isinstance(value, dict):
+        return value
+    made = {name: less(one, chance) for name, one in value.items()}
+    for name in sorted({*NEEDLESS} & made.keys()) if made.get("type") != "result" else ():
+        if chance.random() < 0.3:
+            del made[name]
+        elif name == "usage" and chance.random() < 0.5:  # a proxy that counts nothing
+            made[name] = {"input_tokens": 0, "output_tokens": 0}
+    return made
+
+
+def healthy() -> list[Any]:
+    """Recordings of one run or more that succeeded; else the streams of the project."""
+    files = [param.values[0] for param in RECORDED if not param.marks]
+    return files or [*STREAMS]
+
+
+def data_of(name: str) -> bytes:
+    if name not in STREAMS:
+        return content(name)
+    lines = (line if isinstance(line, str) else json.dumps(line) for line in STREAMS[name][0])
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+@pytest.mark.parametrize("name", healthy())
+def test_a_healthy_run_stays_one(name: str) -> None:
+    data = data_of(name)
+    rows = convert(data, "-t", "runs").objects if len(data) < MAX_BYTES else []
+    if not rows or any(row["verdict"] != "succeeded" for row in rows):
+        pytest.skip("not of a run that succeeded, or large")
+    whole = data.lstrip().startswith(b"[")
+    lines = [line for line in data.splitlines() if line.startswith(b"{")]
+    values = json.loads(data) if whole else map(json.loads, lines)
+    chance = random.Random(name.rpartition("/")[2])
+    fewer = b"".join(json.dumps(less(value, chance)).encode() + b"\n" for value in values)
+    for given in (data, fewer):
+        ended = convert(given, "-t", "calls")
+        assert ended.status == 0, ended.stderr
+        assert all(row["tool"] != "?" for row in ended.objects)
