@@ -11982,7 +11982,8 @@ class View(NamedTuple):
     prose), stderr or none; ``out`` and ``err`` are their screens. ``tail`` is how many of the last
     lines of a failed command are shown, ``max_report`` the most bytes of a report. ``summary`` is
     stdout, stderr or "". A ``whole`` prompt is shown on a terminal, too. ``diff`` and ``thinking``
-    show the lines of edits, and thoughts. ``headings``: the lines of each FILE come below its name.
+    show the lines of edits, and thoughts. ``headings``: the lines of each FILE come below its name;
+    ``time``: each behind the time of its event.
     """
 
     detail: bool = False
@@ -11997,6 +11998,7 @@ class View(NamedTuple):
     diff: bool = False
     thinking: bool = False
     headings: bool = False
+    time: bool = False
 
     @property
     def words(self) -> bool:
@@ -12020,7 +12022,7 @@ class Text(Writer):
 
     prose, sums = True, False
     options = frozenset(("messages", "messages all", "messages chat", "actions stdout"))
-    options |= {"diff", "thinking"}
+    options |= {"diff", "thinking", "time"}
     defaults: ClassVar[Mapping[str, Any]] = {"actions": "stdout"}
 
     def __init__(self, view: View, notes: Notes, *, aside: bool = False) -> None:
@@ -12028,7 +12030,8 @@ class Text(Writer):
         self.screen = view.err if aside else view.out
         self.acts, self.words = aside or view.actions == "stdout", view.words and not aside
         self.final, self.thinking = view.final, view.thinking
-        self.event_type = SpokenEvent if self.words or self.thinking else Event
+        spoken = self.words or self.thinking or view.time
+        self.event_type = SpokenEvent if spoken else Event
         self.detail, self.diff = self.acts and view.detail, self.acts and view.diff
         self.labels = not (self.detail or self.diff or view.tail)  # nothing else of a call is shown
         self.live = self.acts and self.last.screen.live
@@ -12038,6 +12041,7 @@ class Text(Writer):
         self.headings = view.headings and not aside
         self.file = ""  # below whose heading the last line stands
         self.answered = False  # a final answer is the last line
+        self.at: int | None = None  # when the last event was, in milliseconds since 1970
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         return self.spaced(events) if self.headings or self.final else self.rows_of(events)
@@ -12061,9 +12065,9 @@ class Text(Writer):
         run: Any = self  # of no event
         prefix, notes = "", notes_of(None)
         for event in events:
-            if event.run is not run:
+            if event.run is not run or self.view.time:
                 run = event.run
-                prefix, notes = self.last.prefix_of(run), notes_of(run)
+                prefix, notes = self.clock(event) + self.last.prefix_of(run), notes_of(run)
             if event.type == "thinking":
                 yield from self.think(event, notes, prefix)
                 continue
@@ -12083,6 +12087,18 @@ class Text(Writer):
                         *whole, line[0] = "".join(line).split("\n")
                         del line[1:]
                         yield from self.rows(whole, notes, prefix)
+
+    def clock(self, event: Event) -> str:
+        """When an event was, if that is wanted: as its line states, else now, if it is live, else
+        when the last one was."""
+        if not self.view.time:
+            return ""
+        call, spoken = event.finished_call, cast("SpokenEvent", event)
+        stated = (spoken.timestamp_ms, spoken.stamp)
+        ended = call.span[1] if call and call.span else None
+        at = next(filter(None, (ended, *map(as_time, stated))), None)
+        self.at = at or (self.at if self.last.total else round(time.time() * 1000))
+        return f"{local_time(self.at, '%H:%M:%S'):8} "
 
     def render(self, action: Action, prefix: str) -> bytes:
         return render_action(action, prefix, self.screen.width(), self.screen)
@@ -15005,6 +15021,7 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
      "Name each action's target and outcome; the default on a terminal."),
     ("--tail", {"metavar": "N", "type": parse_count},
      "Show the last N lines that a failed command printed."),
+    ("--time", FLAG_OPTION, "Begin each line with the local time of its event."),
     ("--diff", FLAG_OPTION, f"Show the first {DIFF_ROWS} lines of each edit."),
     ("-m --messages", choice_of(["none", "final", "all", "chat"], metavar="WORDS"),
      "Print the assistant's words: none (default of text), only the final answer, all, or all with "
@@ -15058,7 +15075,7 @@ def run(files: tuple[str, ...], **given: Any) -> int:
     home = os.environ.get("HOME", "").rstrip("/")
     redaction = EventRedactor(used, classes, [home] if home else [], functools.cache(scanner))
     signals = Signals()
-    view = view_of(given)._replace(headings=len(inputs.files) > 1)
+    view = view_of(given)._replace(headings=len(inputs.files) > 1, time=given["time"])
     write = write_ci_safe if given["ci_safe"] else write_all
     out = Output(functools.partial(write, 1), status_line(given["to"], view, inputs.statuses))
     reporter = Reporter(out, redaction, open_append("rejects", given, inputs.statuses))

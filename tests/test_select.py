@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from support import (
     CURSOR_CAPTURES,
+    ENVIRON,
     assistant,
     completed,
     content,
@@ -338,6 +339,16 @@ def test_the_head_of_a_session_in_a_directory_may_be_long(tmp_path: Path) -> Non
         (tmp_path / f"{size}.jsonl").write_bytes(pasted + first + result())
     ended = run("-q", str(tmp_path))
     assert (ended.status, ended.stderr) == (0, "")
+
+
+def test_a_line_may_begin_with_its_time() -> None:
+    data = (
+        init() + user().replace(b'"message"', b'"timestamp_ms":1700000000000,"message"') + result()
+    )
+    [line] = run("--time", "-m", "chat", data=data, env=ENVIRON | {"TZ": "UTC"}).lines[:1]
+    assert line.startswith("22:13:20 > ")
+    now = run("--time", data=whole_run()).lines
+    assert all(re.match(r"[0-9]{2}:[0-9]{2}:[0-9]{2} \S", line) for line in now)
 
 
 def test_a_label_names_the_standard_input() -> None:
