@@ -93,7 +93,6 @@ import functools
 import gc
 import io
 import itertools
-import json
 import operator
 import os
 import re
@@ -9175,6 +9174,8 @@ def spellings(value: str) -> set[bytes]:
 
 def in_json(text: str) -> set[str]:
     """How JSON spells a text, and JSON inside JSON, and inside of that."""
+    import json
+
     plain, in_ascii = (
         json.dumps(text, ensure_ascii=ascii_only)[1:-1] for ascii_only in (False, True)
     )
