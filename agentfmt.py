@@ -12895,24 +12895,25 @@ class Chapter:
             if size <= room:
                 return
             size -= step.close(failed=failed)
-        kept = [step for step in self.steps if step is self.asked or step is self.answer]
-        while len(self.steps) > len(kept) and size > room:
-            size -= self.leave_out(next(step for step in self.steps if step not in kept))
+        first, answer, steps = self.asked, self.answer, list[Step]()
+        for step in self.steps:
+            if size <= room or step is first or step is answer:
+                steps.append(step)
+            else:
+                size -= step.size
+                add_count(self.missing, NOUNS[step.kind])
+        self.steps = steps
         if size > room:
             self.brief, size = True, self.size
-        for step in kept:
+        for step in filter(None, (first, answer)):
             if size > room:
                 size -= step.size
                 step.text = shorten_text(step.text, max(room - size - 2 * STEP_SIZE, TITLE))
                 size += step.size
         if size > room:
-            size -= sum(map(self.leave_out, kept))
-
-    def leave_out(self, step: Step) -> int:
-        """Leave out a step, of which all those before are; its size."""
-        self.steps.remove(step)
-        add_count(self.missing, NOUNS[step.kind])
-        return step.size
+            for step in self.steps:
+                add_count(self.missing, NOUNS[step.kind])
+            self.steps = []
 
     @property
     def asked(self) -> Step | None:
