@@ -5036,16 +5036,22 @@ CODEX_CALLS: dict[str, Callable[[Any], tuple[str, Any]]] = {
 
 def scripted(code: str) -> tuple[str, Any]:
     """What code of Codex does, as a tool and its arguments: the commands that are written out in
-    it, or else its patch."""
+    it, or else its patch, or the one other tool that it calls."""
     found = (match[1] for match in CODE_COMMAND.finditer(code))
     texts = (f'"{CODE_ESCAPE.sub(as_json_escape, each[1:-1])}"' for each in found)
     commands = filter(None, (as_text(decode_raw(to_utf8(text))) for text in texts))
     if command := "; ".join(commands):
         return "exec", {"command": command}
-    patch = code.partition("*** Begin Patch")[2].replace("\\n", "\n")
-    return ("apply_patch", patch) if patch else ("exec", code)
+    if patch := code.partition("*** Begin Patch")[2].replace("\\n", "\n"):
+        return "apply_patch", patch
+    called = CODE_TOOL.search(code)
+    if not called or "exec_command" in code:  # which command, only the code knows
+        return "exec", code
+    given = decode_raw(to_utf8(called[2]))
+    return web_use(Node(given)) if called[1] == "web__run" else (called[1], given)
 
 
+CODE_TOOL = regex(r"\btools\.(\w+)\(\s*(\{.*\}|)\s*\)", re.DOTALL)
 # A literal of JavaScript that is a command, as a member or in a variable; what it escapes.
 CODE_STRING = "|".join(rf"{mark}(?:[^{mark}\\]|\\.)*{mark}" for mark in "\"'`")
 CODE_COMMAND = regex(rf"""\bcmd["']?\s*[:=]\s*({CODE_STRING})""", re.DOTALL)

@@ -1074,7 +1074,7 @@ FAULTS: dict[str, Any] = {  # the verdicts, and the lines with -d
         ["{webFetch} https://example.com/a", "{webFetch} https://example.com/b"]),
     "codex-saved-open-page": (["succeeded"], ["{webFetch} https://ar5iv.labs.arxiv.org/html/2407.21783"]),
     "codex-saved-exec-web": (["succeeded"],
-        ['{shell} const r = await tools.web__run({"open":[{"ref_id":"https://superteam.fun/earn/grants/agentic-engineering"}],"response_length":"medium"});\\ntext(JSON.stringify(r)); (3.9 s)']),
+        ['{webFetch} https://superteam.fun/earn/grants/agentic-engineering (29 characters, 3.9 s)']),
     "qwen-denied": (["succeeded"],
         ['{not write} /tmp/probe.txt (permission denied: Qwen Code requires permission to use "write_file", but that permission was declined. Matching deny rule: "edit".)']),
     "copilot-instructions-as-prompt": (["succeeded"], []),
