@@ -8082,7 +8082,7 @@ def result_numbers(event: Event, costs: dict[str | None, float]) -> dict[str, fl
 # ---------------------------------------------------------------- command lines
 #
 # The commands that a line of a shell runs, each by itself: of lists, pipelines, bodies, subshells
-# and substitutions, and those that other commands start.
+# and substitutions, and those that other commands may start; and the files that it writes into.
 # A line in, lists of words out, without quotes and redirections. It must not know events.
 
 
@@ -8090,19 +8090,27 @@ class UnclearError(ValueError):
     """What a command line runs can't be told from it."""
 
 
+UNKNOWN = "\0"  # stands before what a shell puts in: a variable, a list in braces, names of files
+
+
+ANY_WORD = "\1"  # a program that isn't known
+
+
 class ShellCommand(NamedTuple):
-    """A command: its program without directory, and what follows. ``tells``: it has ended well if
-    its line has."""
+    """A command: its program without directory, and what follows. ``hidden``: what hides its status
+    in that of its line, or "" if it has ended well if its line has."""
 
     words: Sequence[str]
-    tells: bool
+    hidden: str
 
     def spellings(self) -> Iterator[str]:
         """As it stands, and without the options between program and words. A word behind an option
         may be the value of that."""
         yield " ".join(self.words)
-        first, *words = self.words[:MAX_OPTIONS]
+        first, *words = self.words
         for at, (before, word) in enumerate(itertools.pairwise((first, *words)), 1):
+            if at > MAX_INNER:
+                raise UnclearError
             if not word.startswith("-"):
                 if at > 1:
                     yield " ".join((first, *self.words[at:]))
@@ -8110,99 +8118,187 @@ class ShellCommand(NamedTuple):
                     break
 
 
-def commands_in(line: str, depth: int = 0, *, tells: bool = True) -> Iterator[ShellCommand]:
-    """The commands of a line for bash. Raises UnclearError."""
+class ShellLine(NamedTuple):
+    """What a line does: its commands in turn, and the files that it redirects output into."""
+
+    commands: Sequence[ShellCommand]
+    written: Sequence[str]
+
+
+def read_line(line: str, depth: int = 0) -> ShellLine:
+    """Read a line for bash. Raises UnclearError."""
+    if depth > MAX_DEPTH or (found := parse_line(line, depth)) is None:
+        raise UnclearError
+    return found
+
+
+@functools.lru_cache(256)  # each gate asks about the start of a call, and about its end
+def parse_line(line: str, depth: int) -> ShellLine | None:
+    """What a line does, or None if it is unclear."""
     import tree_sitter
     import tree_sitter_bash
 
+    source = BARE_EXIT.sub(r"\1 1", line).encode("utf-8", "replace")
+    if len(source) > MAX_SOURCE:
+        return None
     parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
-    source = line.encode("utf-8", "replace")
     root = parser.parse(source).root_node
-    if root.has_error or depth > MAX_DEPTH:
-        raise UnclearError
-    settings = SETTINGS.match(line)
-    options = settings[0] if settings and not UNSET.search(line) else ""
-    nodes, sure, redefined = [(root, tells, "")], True, set[str]()
-    while nodes:
-        node, tells, behind = nodes.pop()
-        telling = which_tell(node, options, tells=tells)
-        nodes += reversed([*zip(node.children, telling, what_is_before(node), strict=True)])
-        if node.type == "command":
-            parts = node.named_children
-            gaps = (source[a.end_byte : b.start_byte] for a, b in itertools.pairwise(parts))
-            if b"\\\n" in gaps:  # in the middle of a word, which the parser takes for two
-                raise UnclearError
-            words = [word_of(part) for part in parts if part.type not in NO_WORDS]
-            if words[:1] == ["alias"]:
-                redefined.update(word.partition("=")[0] for word in words)
-            itself = sure and redefined.isdisjoint(words[:1])
-            yield from started_by(words, depth, tells=tells and itself)
-            if behind == FED and words[:1] == ["ssh"] and not starter_in("ssh", words[1:])[1]:
-                raise UnclearError  # the other side's shell reads it
-            sure = sure and not may_leave(words, failed=behind == "||")
-        elif node.type == "heredoc_redirect":
-            text = {part.type: source_of(part) for part in node.named_children}
-            raw = QUOTED_END.match(text.get("heredoc_start", ""))
-            for script in BACKQUOTES.finditer("" if raw else text.get("heredoc_body", "")):
-                yield from commands_in(script[1], depth + 1, tells=False)
-        elif node.type == "function_definition":
-            redefined.add(source_of(node.named_children[0]))
-        elif node.type in ("declaration_command", "unset_command"):
-            yield ShellCommand(source_of(node).split(), tells)
+    if root.has_error:
+        return None
+    reader = LineReader(depth)
+    try:
+        reader.read(root)
+    except UnclearError:
+        return None
+    commands, changed = [], ""
+    for command in reader.commands:
+        commands.append(command._replace(hidden=command.hidden or changed))
+        if changes_line(*command.words):
+            changed = f"{command.words[0]} before it"
+    return ShellLine(commands, reader.written)
 
 
-def which_tell(node: Any, options: str, *, tells: bool) -> Iterator[bool]:
-    """Which parts of a line have ended well if the whole has? ``options``: what it sets first."""
-    kinds = [part.type for part in node.children]
-    commands = (at for at, part in enumerate(node.children) if part.is_named)
-    last = max((at for at in commands if kinds[at] != "comment"), default=0)
-    in_turn = node.type in ("program", "subshell", "compound_statement")
-    if in_turn:
-        each = re.search(r" -\w*e", options) is not None
-    elif node.type == "pipeline":
-        each = "pipefail" in options
-        tells = tells and kinds[0] != "negated_command"  # the sign is for all of it
-    else:  # what follows the name of a document on its line is within that
-        documents = (part for part in node.children if part.type == "heredoc_redirect")
-        within = {inner.type for part in documents for inner in part.children}
-        sure = within.isdisjoint(("||", "list", "pipeline")) and "||" not in kinds
-        each = node.type in ("list", "redirected_statement") and sure
-        tells = tells and each
-    for at, kind in enumerate(kinds):
-        goes_on = in_turn and kind == "list"  # set -e does not end it
-        sure = at == last or (each and not goes_on)
-        yield tells and sure and kinds[at + 1 : at + 2] != ["&"]
+BARE_EXIT = regex(r"(\|\|\s*exit)(?=\s*(?:[;\n}]|\Z))")  # with the status of what has failed
 
 
-QUOTED_END = regex(r"[\w-]*[\"'\\]")  # the end of a document whose text nothing is done to
-BACKQUOTES = regex(r"(?s)(?<!\\)`((?:[^`\\]|\\.)*)`")
-# What a line may set before all else, so that it ends well only if its parts do.
-SETTINGS = regex(r"(?:\s*set(?:[ \t]+(?:[-+]\w+|pipefail))+[ \t]*(?:;|&&|\n))+")
-UNSET = regex(r"\bset[ \t]+\+")  # what takes it back
-MAX_OPTIONS = 20  # words before the first that is no option, or the value of one
+class LineReader:
+    """Notes what a line does while it walks through its syntax."""
+
+    def __init__(self, depth: int) -> None:
+        self.depth = depth
+        self.commands: list[ShellCommand] = []
+        self.written: list[str] = []
+
+    def read(
+        self, node: Any, hidden: str = "", *, fed: bool = False, behind: Any = (), level: int = 0
+    ) -> None:
+        """``fed``: another command, or a document, is the input. ``behind``: words of a command
+        behind a redirection's file, which the parser takes for more files."""
+        kind, parts = node.type, node.children
+        if level > MAX_LEVELS:
+            raise UnclearError
+        if kind == "redirected_statement":
+            fed = fed or any(source_of(part)[:1] == "<" for part in parts)
+            behind = [word for part in parts[1:] for word in files_of(part)[1:]]
+            hidden = hidden or next(filter(None, map(joined_in_document, parts)), "")
+        elif kind == "command":
+            self.note_command(node, [*parts, *behind], hidden, fed=fed)
+        elif kind == "file_redirect":
+            self.note_file(node)
+        elif kind == "function_definition":
+            self.commands.append(ShellCommand([source_of(node.named_children[0]), "()"], kind))
+        elif kind in ("declaration_command", "unset_command"):
+            self.commands.append(ShellCommand(source_of(node).split(), hidden))
+        elif kind == "heredoc_redirect" and not QUOTED_END.match(source_of(node).lstrip("<-")):
+            self.read_text(b"".join(part.text for part in parts if part.type == "heredoc_body"))
+        elif kind == "word" and UNREAD.search(source_of(node)):
+            self.read_text(node.text)
+        for part, why, piped in inner_parts(node):
+            more = behind if part.type == "command" else ()
+            self.read(part, hidden or why, fed=fed or piped, behind=more, level=level + 1)
+
+    def note_command(self, node: Any, parts: Sequence[Any], hidden: str, *, fed: bool) -> None:
+        own, begin = node.named_children, node.start_byte
+        gaps = (
+            node.text[a.end_byte - begin : b.start_byte - begin] for a, b in itertools.pairwise(own)
+        )
+        if b"\\\n" in gaps:  # in the middle of a word, which the parser takes for two
+            raise UnclearError
+        fed = fed or any(part.type == "herestring_redirect" for part in own)
+        words = [word_of(part) for part in parts if part.is_named and part.type not in NO_WORDS]
+        if words:
+            self.note(started_by(words, self.depth, hidden, fed=fed))
+
+    def note(self, commands: Iterable[ShellCommand]) -> None:
+        self.commands += itertools.islice(commands, MAX_COMMANDS)
+        if len(self.commands) >= MAX_COMMANDS:
+            raise UnclearError
+
+    def note_file(self, node: Any) -> None:
+        sign = next((part.type for part in node.children if not part.is_named), "")
+        for file in files_of(node)[:1]:
+            name = word_of(file)
+            if ">" in sign and file.type != "number" and not name.startswith("/dev/"):
+                self.written.append(name)
+
+    def read_text(self, text: bytes) -> None:
+        """The substitutions in a text where the parser doesn't see them all."""
+        if UNREAD.search(line := text.decode("utf-8", "replace")):
+            quoted = re.sub(r'(?<!\\)"', r'\\"', line)
+            _, *found = read_line(f': "{quoted}"', self.depth + 1).commands
+            self.note(command._replace(hidden="what it is put in") for command in found)
+
+
+UNREAD = regex(r"(?<!\\)`|\$\(")  # a substitution
+QUOTED_END = regex(r"\s*[\w-]*[\"'\\]")  # the end of a document whose text nothing is done to
 NO_WORDS = frozenset(
-    "variable_assignment file_redirect heredoc_redirect herestring_redirect".split()
+    "variable_assignment file_redirect heredoc_redirect herestring_redirect comment".split()
+)
+NO_FILES = frozenset(("file_descriptor", "heredoc_start", "heredoc_body", "heredoc_end"))
+MAX_SOURCE = 32_768  # bytes of a line: what the parser takes for some is quadratic
+MAX_LEVELS = 150  # of its syntax
+MAX_INNER = 300  # behind a program that starts others: each may begin a command
+MAX_COMMANDS = 20_000
+
+
+def files_of(redirect: Any) -> list[Any]:
+    """What a redirection names: its file, or the word of a document, and what the parser adds."""
+    if not redirect.type.endswith("_redirect"):
+        return []
+    named = [part for part in redirect.named_children if part.type not in NO_FILES | NO_WORDS]
+    if redirect.type == "heredoc_redirect":
+        return [redirect, *(part for part in named if part.type not in STATEMENTS)]
+    return named
+
+
+STATEMENTS = frozenset(
+    "command pipeline list redirected_statement subshell compound_statement".split()
 )
 
 
-def what_is_before(node: Any) -> Iterator[str]:
-    """Of each part of a line what stands before it, or FED: what another command prints, or a
-    document, is its input."""
-    kinds = [part.type for part in node.children]
-    for before in ["", *kinds[:-1]] if kinds else []:
-        piped = node.type == "pipeline" and before != ""
-        yield FED if piped or "heredoc_redirect" in kinds[-2:] else before
+def joined_in_document(node: Any) -> str:
+    """What follows the name of a document on its line is within that."""
+    if node.type != "heredoc_redirect":
+        return ""
+    kinds = {part.type: part for part in node.children}
+    found = kinds.keys() & {"||", "pipeline", "list", "&", ";"}
+    return excerpt_of(kinds[min(found)]) if found else ""
 
 
-FED = "fed"
+def inner_parts(node: Any) -> Iterator[tuple[Any, str, bool]]:
+    """The parts of a node, each with what hides its status, and whether it is fed. The last command
+    tells, and what precedes it in a chain of &&; nothing else does."""
+    kind, parts = node.type, node.children
+    kinds = [part.type for part in parts]
+    named = [at for at, part in enumerate(parts) if part.is_named and part.type != "comment"]
+    for at in named:
+        why, last = "", excerpt_of(parts[named[-1]])
+        if kinds[at + 1 : at + 2] == ["&"]:
+            why = "&"
+        elif kind in ("program", "subshell", "compound_statement"):
+            why = f"; {last}" if at != named[-1] else ""
+        elif kind == "pipeline":
+            why = "!" if kinds[0] == "negated_command" else f"| {last}" if at != named[-1] else ""
+        elif kind == "list":
+            why = f"|| {last}" if "||" in kinds else ""
+        elif kind != "redirected_statement" and not (kind == "heredoc_redirect" and "&&" in kinds):
+            why = "!" if kind == "negated_command" else "what it is a part of"
+        yield parts[at], why, kind == "pipeline" and at != named[0]
 
 
-def may_leave(words: Sequence[str], *, failed: bool) -> bool:
-    """May a command end its line well, before what follows? ``failed``: the one before it has."""
-    program, *rest = words or [""]
+def excerpt_of(node: Any) -> str:
+    return source_of(node).split("\n")[0][:30]
+
+
+def changes_line(program: str, *rest: str) -> bool:
+    """May a command end its line well, before what follows, or give that another meaning?"""
     if program in ("exit", "return"):
-        return not (failed and not rest) and re.fullmatch("0*[1-9][0-9]*", words[-1]) is None
-    return (program == "exec" and rest != []) or (program == "trap" and "exit" in " ".join(rest))
+        return rest[:1] == () or re.fullmatch("0*[1-9][0-9]*", rest[0]) is None
+    if program == "trap":
+        return "exit" in " ".join(rest)
+    if program == "exec":
+        return rest != ()
+    return program in ("alias", "enable", "hash") or rest == ("()",)
 
 
 def source_of(node: Any) -> str:
@@ -8210,152 +8306,201 @@ def source_of(node: Any) -> str:
 
 
 def word_of(node: Any) -> str:
-    """A word without its quotes; expansions stay as they are spelled."""
+    """A word without its quotes. What a shell puts in stays as it is spelled, behind UNKNOWN."""
     text = source_of(node)
     if node.type in ("command_name", "concatenation"):
-        return "".join(map(word_of, node.children))
+        return LIST.sub(UNKNOWN, "".join(map(word_of, node.children)), 1)
     if node.type == "raw_string":
         return text[1:-1]
     if node.type == "ansi_c_string":
         return text[2:-1].encode("latin-1", "backslashreplace").decode("unicode_escape", "replace")
     if node.type == "string":
-        return re.sub(r'\\([$`"\\]|\n)', lambda match: match[1].strip("\n"), text[1:-1])
+        put = next(
+            (part.start_byte for part in node.named_children if "content" not in part.type), None
+        )
+        begin = len(text) if put is None else len(node.text[: put - node.start_byte].decode())
+        plain, rest = (re.sub(r'\\([$`"\\]|\n)', lambda it: it[1].strip("\n"), one)
+                       for one in (text[1:begin], text[begin:]))  # fmt: skip
+        return plain[:-1] if put is None else plain + UNKNOWN + rest[:-1]
+    if "expansion" in node.type or "substitution" in node.type:
+        return UNKNOWN + text
     if re.match(r"[A-Za-z]:\\", text):  # a path of Windows, in a line that its shells read
         return text
-    return re.sub(r"\\(\n|.)", lambda match: match[1].strip("\n"), text)
+    text = re.sub(r"(?<!\\)[*?[]", rf"{UNKNOWN}\g<0>", text, count=1)
+    return re.sub(r"\\(\n|.)", lambda match: match[1].strip("\n"), LIST.sub(UNKNOWN, text, 1))
 
 
-def started_by(words: Sequence[str], depth: int, *, tells: bool) -> Iterator[ShellCommand]:
-    """A command, and those that it starts."""
-    program = re.split(r"[/\\]", words[0])[-1] if words else ""
-    if not program or depth > MAX_DEPTH or any(sign in program for sign in "$`(*{"):
-        raise UnclearError
-    rest = list(words[1:])
-    yield ShellCommand([program, *rest], tells)
+LIST = regex(r"(?<![\\\0])(?=\{\S)")  # in braces
+
+
+def started_by(
+    words: Sequence[str], depth: int, hidden: str, *, fed: bool = False
+) -> Iterator[ShellCommand]:
+    """A command, and those that it may start: behind a program that starts others, any word that is
+    no option may begin one, for nobody knows which options have a value. The first one tells."""
+    program, rest = base_name(words[0]), list(words[1:])
+    if not HELP.isdisjoint(rest) or rest[-1:] == ["-h"]:
+        hidden = hidden or "its option"
+    yield ShellCommand([program, *rest], hidden)
     if program.endswith(".exe"):
         program = program.removesuffix(".exe")
-        yield ShellCommand([program, *rest], tells)
-    tells, depth = tells and program not in HIDES_STATUS, depth + 1
-    starter, started = starter_in(program, rest)
-    blocks = rest[rest.index("{") :] if "{" in rest else []  # of PowerShell
-    for is_sign, group in itertools.groupby(blocks, "{}".__contains__):
-        if not is_sign and not (block := [*group])[0].startswith("$"):
-            yield from started_by(block, depth, tells=False)
-    if program == "find":
-        actions = [at for at, word in enumerate(rest) if re.fullmatch("-(?:exec|ok)(?:dir)?", word)]
-        for at, end in itertools.pairwise([*actions, len(rest)]):
-            if inner := rest[at + 1 : end]:
-                yield from started_by(inner, depth, tells=tells)
-    elif script := " ".join(started) if "LINE" in starter else script_given(program, rest):
-        yield from commands_in(script, depth, tells=tells)
-    elif started:
-        yield from started_by(started, depth, tells=tells)
-
-
-def script_given(program: str, rest: Sequence[str]) -> str:
-    """The script that a program is given to run, or "". Raises UnclearError for a shell that reads
-    one from its input."""
-    flag = SCRIPT_FLAGS.get(program)
-    at = next((at for at, word in enumerate(rest) if flag and re.fullmatch(flag, word)), None)
-    if flag and flag.startswith("(?i)"):  # of Windows
-        if any(re.fullmatch("(?i)-e(c|nc[a-z]*)?", word) for word in rest):  # in base64
-            raise UnclearError
-        return "" if at is None else " ".join(rest[at + 1 :])
-    operands = [word for word in rest[(at or 0) + (at is not None) :] if word[:1] not in "-+"]
-    if at is not None or program == "trap":
-        return operands[0] if operands else ""
-    reads = program in SHELL_NAMES and ("-s" in rest or not operands)
-    sources = program in SHELL_NAMES or program in ("source", ".")
-    reads = reads or (sources and operands[:1] != [] and operands[0].startswith(PIPES))
-    if reads and not {"--version", "--help"} & {*rest}:
+        yield ShellCommand([program, *rest], hidden)
+    begin, hidden = first_inner(program, rest), hidden or hidden_by(program, rest)
+    if program in FEEDERS:
+        rest = completed_words(rest)
+    for word, value in itertools.pairwise([*rest, ""]):
+        if word.startswith("--entrypoint"):
+            yield ShellCommand([base_name(word.partition("=")[2] or value), UNKNOWN], word)
+    inner = [at for at in range(begin, len(rest)) if not NO_PROGRAM.match(rest[at])]
+    if len(rest) > MAX_INNER and (inner or program in SCRIPTS):
         raise UnclearError
-    return ""
+    yield from scripts_of(program, rest, depth, hidden, fed=fed)
+    first = True
+    for at in inner:
+        name, behind = base_name(rest[at]), rest[at + 1 :]
+        if name.startswith(UNKNOWN):  # one word, if it may be the value of an option
+            name = (ANY_WORD if behind else UNKNOWN) if first else ""
+        if name:
+            yield ShellCommand([name, *behind], hidden)
+            yield from scripts_of(name, behind, depth, hidden, fed=fed)
+        if not VERB.match(rest[at]):
+            hidden, first = hidden or f"{program} {rest[at]}", False
+    if fed and begin < NOWHERE and may_be_shell(program, rest, inner):
+        raise UnclearError
 
 
-def starter_in(program: str, rest: list[str]) -> tuple[Collection[str], list[str]]:
-    """The row of STARTERS for a command, and the words of the command that it starts. Options, and
-    a value behind each, may stand before a subcommand."""
-    name, begin = re.sub(r"(?<=[a-z])[0-9.]+\Z", "", program), 0
-    for at, word in enumerate(rest):
-        if f"{name} {word}" in SUBCOMMANDS:
-            name, begin = f"{name} {word}", at + 1
-        elif not any(before.startswith("-") for before in rest[max(at - 1, 0) : at + 1]):
-            break
-    if name not in STARTERS:
-        return [], []
-    row = STARTERS[name].split()
-    return row, without_options(rest[begin:], row)
+def may_be_shell(program: str, rest: Sequence[str], inner: Sequence[int]) -> bool:
+    """May a program that starts others start a shell, which reads its input?"""
+    if program in ("sudo", "doas", "run0"):
+        asks = re.compile("-[a-zA-Z]*[si][a-zA-Z]*|--shell|--login").fullmatch
+        return not inner or any(map(asks, rest))
+    return not inner and program not in ("xargs", "time", "env")
 
 
-def without_options(words: list[str], row: Collection[str]) -> list[str]:
-    """What follows the options of a program that starts another, and its own first arguments."""
-    at, arguments = 0, list(row).count("N")
-    while at < len(words):
-        word = words[at]
-        if f"!{word}" in row:
-            return []
-        if word.startswith("-"):
-            at += 2 if word in row else 1
-        elif re.match(r"[A-Za-z_]\w*=", word):
-            at += 1
-        elif arguments:
-            arguments, at = arguments - 1, at + 1
-        else:
-            break
-    return words[at:]
+def base_name(word: str) -> str:
+    return re.split(r"[/\\](?=[^/\\]*\Z)", word)[-1] if UNKNOWN not in word else word
 
 
-PIPES = ("<(", "/dev/stdin", "/dev/fd/")
-SHELL_NAMES = frozenset("sh bash zsh dash ksh fish".split())
-SCRIPT_FLAGS = {  # what stands before a script
-    **dict.fromkeys(SHELL_NAMES, "-[a-zA-Z]*c"), **dict.fromkeys(("su", "script"), "-c|--command"),
-    **dict.fromkeys(("pwsh", "powershell"), "(?i)-c(?:ommand)?"), "cmd": "(?i)/[ck]",
-    **dict.fromkeys(("docker", "podman"), "--entrypoint"), "npx": "-c|--call", "nix-shell": "--run",
-}  # fmt: skip
-CONTAINER = (
-    "-e -u -w -v -p -h --env --user --workdir --volume --name --network --entrypoint --mount"
+def plain_name(program: str) -> str:
+    return re.sub(r"(?<=[a-z])[0-9.]+\Z", "", program)  # python3.12
+
+
+def first_inner(program: str, rest: Sequence[str]) -> int:
+    """Where the first command may begin that a program starts, or NOWHERE."""
+    name = plain_name(program)
+    if name in STARTERS:
+        return NOWHERE if name == "command" and rest[:1] in (["-v"], ["-V"]) else 0
+    flag = STARTS_BEHIND.get(name, r"\{")  # or a block of PowerShell
+    return next((at + 1 for at, word in enumerate(rest) if re.fullmatch(flag, word)), NOWHERE)
+
+
+NOWHERE = 1 << 30
+
+
+def completed_words(rest: Sequence[str]) -> list[str]:
+    """The words of xargs or parallel, with UNKNOWN where they put in what they read."""
+    marks = (
+        (word[2:] or behind).replace(UNKNOWN, "")
+        for word, behind in itertools.pairwise([*rest, ""])
+        if re.match("-[IJ]", word)
+    )
+    mark = next(marks, "{")
+    known = itertools.takewhile(lambda word: not word.startswith(":::"), rest)
+    words = [word.replace(UNKNOWN, "").replace(mark, f"{UNKNOWN}{{}}") for word in known]
+    return [*words, *[UNKNOWN] * bool(words)]
+
+
+def hidden_by(program: str, rest: Sequence[str]) -> str:
+    """Why what a program starts may fail though that doesn't."""
+    own = next((word for word in rest if re.fullmatch(DETACHED.get(program, r"\0"), word)), "")
+    return f"{program} {own}" if own else program if program in HIDES_STATUS else ""
+
+
+def scripts_of(
+    program: str, rest: Sequence[str], depth: int, hidden: str, *, fed: bool
+) -> Iterator[ShellCommand]:
+    """What a program is given to run as a script. Raises UnclearError for a shell that reads one
+    from its input."""
+    flag = SCRIPTS.get(program)
+    if flag is None:
+        return
+    if program in ("pwsh", "powershell") and any(
+        re.match("(?i)-e(c|nc[a-z]*)?$", it) for it in rest
+    ):
+        raise UnclearError  # in base64
+    at = next((at for at, word in enumerate(rest) if flag and re.match(flag, word)), None)
+    scripts = [word for word in rest[0 if at is None else at + 1 :] if word[:1] not in ("-", "+")]
+    if program in SHELL_NAMES and HELP.isdisjoint(rest):
+        reads = scripts[:1] and scripts[0].strip(UNKNOWN).startswith(PIPES)
+        if reads or (
+            at is None and program not in ("source", ".") and ("-s" in rest or not scripts)
+        ):
+            raise UnclearError
+    if (fed and program == "ssh") or (program == "su" and at is None and HELP.isdisjoint(rest)):
+        raise UnclearError  # a shell reads its input
+    if flag and at is None:
+        return
+    if at is not None and (match := re.match(flag, rest[at])):  # env -S'x'
+        scripts = [*filter(None, [rest[at][match.end() :].lstrip("=")]), *scripts]
+    for script in scripts[:2] if program in SHELL_NAMES else scripts:
+        if script.startswith(UNKNOWN):
+            yield ShellCommand([UNKNOWN], hidden)
+        elif script and (flag or OF_A_LINE.search(script)):
+            for command in read_line(script.replace(UNKNOWN, ""), depth + 1).commands:
+                yield command._replace(hidden=hidden or command.hidden)
+
+
+NO_PROGRAM = regex(r"-|[{}]\Z|\$_|[A-Za-z_]\w*=|\Z")
+OF_A_LINE = regex(r"[\s;&|$`\\\"'(<>]")  # of a line that is more than a word
+HELP = frozenset(("--help", "--version", "--dry-run", "--collect-only", "--co"))
+PIPES = ("<(", "/dev/stdin", "/dev/fd/", "/proc/self/fd/")
+SHELL_NAMES = frozenset(
+    "sh bash zsh dash ksh fish ash mksh lksh oksh yash csh tcsh rbash nu xonsh source .".split()
 )
-# Programs that start another one -> their options with a value of its own, an N for each of their
-# own arguments, LINE if a shell reads the rest, and with ! what makes them start nothing.
-STARTERS = {
-    "sudo": "-u -g -h -p -C -D -r -t -T -U --user --group --host --prompt --chdir !-l !-v",
-    "doas": "-u -C", "env": "-u -C --unset --chdir", "timeout": "-k -s --kill-after --signal N",
-    "time": "-f -o", "nice": "-n", "ionice": "-c -n -p", "stdbuf": "-i -o -e", "exec": "-a",
-    "xargs": "-a -d -E -I -L -n -P -s --max-args --max-procs --replace --arg-file --delimiter",
-    "strace": "-e -o -p -s -u", "flock": "-w -E N", "runuser": "-u -g", "command": "!-v !-V",
-    "watch": "-n --interval LINE", "parallel": "-j -a -I --jobs LINE", "eval": "LINE",
-    **dict.fromkeys(("iex", "Invoke-Expression"), "LINE"), "Start-Process": "",
-    "wsl": "-d -u --cd",
-    "ssh": "-i -p -l -o -F -J -L -R -D -W -b -c -E -e -I -m -O -Q -S -w N LINE",
-    "uv run": "-p -m --python --with --project --directory --env-file --group --extra --package",
-    "npx": "-p --package", "conda run": "-n -p --name --prefix", "kubectl exec": "-c -n N",
-    "yarn run": "", "direnv exec": "N", "aws-vault exec": "N", "rustup run": "N",
-    **{
-        f"{program} {verb}": f"{CONTAINER} N"
-        for program in ("docker", "podman", "docker compose", "podman compose", "docker-compose")
-        for verb in ("exec", "run")
-    },
-    **dict.fromkeys(("chroot", "taskset"), "N"),
-    "pnpm": "-C -F --dir --filter", **dict.fromkeys("xvfb-run cross-env yarn bunx uvx".split(), ""),
+# Programs that are given a script -> what stands before it, or "" if any word may be one.
+SCRIPTS = {
+    **dict.fromkeys(SHELL_NAMES, r"-[a-zA-Z]*c[a-zA-Z]*\Z"),
+    **dict.fromkeys("su script runuser flock sg".split(), r"-[a-zA-Z]*c\Z|--(?:session-)?command"),
+    "env": "-[a-zA-Z]*S|--split-string", "npx": r"-c\Z|--call", "npm": r"-c\Z|--call",
+    "nix-shell": "--run|--command", "git": r"-x|--exec|foreach\Z|run\Z", "cmd": "(?i)/[ck]",
+    **dict.fromkeys(("pwsh", "powershell"), r"(?i)-c(?:ommand)?\Z"),
+    **dict.fromkeys("eval ssh watch parallel trap tmux screen iex Invoke-Expression".split(), ""),
+}  # fmt: skip
+# Programs that start what their words say.
+STARTERS = frozenset(
+    "sudo doas env timeout time nice ionice stdbuf exec xargs strace ltrace flock runuser command "
+    "npx yarn pnpm chroot taskset xvfb-run cross-env bunx uvx nohup setsid builtin coproc "
+    "unbuffer chronic caffeinate eval ssh watch parallel wsl dbus-run-session dotenv firejail "
+    "proxychains unshare tini torsocks gosu su-exec setpriv chrt sshpass Start-Process busybox "
+    "toybox entr tmux screen fakeroot perf valgrind nsenter bwrap prlimit systemd-run systemd- "
+    "inhibit faketime pkexec run0 op doppler dumb-init envdir rlwrap retry trap iex Invoke- "
+    "Expression sem start-stop-daemon script".split()
+)
+RUN = r"run|exec|x|dlx|tool|start|shell|develop|--|-m|-c|--command"
+# Programs that start others only behind some word.
+STARTS_BEHIND = {
     **dict.fromkeys(
-        "nohup setsid builtin coproc unbuffer caffeinate chronic dbus-run-session dotenv firejail "
-        "proxychains proxychains4 unshare".split(),
-        "",
+        "docker podman nerdctl docker-compose kubectl oc npm bun uv poetry pipenv pdm hatch rye "
+        "pipx pixi bundle mise rbenv pyenv opam stack tox composer conda mamba direnv aws-vault "
+        "rustup nix coverage asdf heroku go cargo devbox devenv guix flatpak lxc vagrant "
+        "infisical chamber"
+        .split(),
+        RUN,
     ),
-    "systemd-run": "-p --property --unit", "tini": "-p", "torsocks": "-p",
-    **dict.fromkeys(("gosu", "su-exec", "chrt"), "N"), "sshpass": "-p -f -e",
-    **dict.fromkeys(("python -m", "py -m", "coverage run", "uv tool run", "bun run", "bun x"), ""),
-    **{f"{program} run": "" for program in "poetry pipenv pdm hatch rye pipx pixi".split()},
-    **{
-        f"{program} {verb}": ""
-        for program in "npm pnpm yarn bundle mise rbenv pyenv opam stack tox composer".split()
-        for verb in ("exec", "x", "dlx")
-    },
+    **dict.fromkeys(("python", "py", "pypy"), "-m"), "git": "foreach|run|-x|--exec",
+    "find": "-(?:exec|ok)(?:dir)?", "fd": "-x|-X|--exec|--exec-batch",
 }  # fmt: skip
-SUBCOMMANDS = frozenset(
-    " ".join(words[: at + 1]) for words in map(str.split, STARTERS) for at in range(1, len(words))
+VERB = regex(r"(?:run|exec|x|dlx|tool|compose|[0-9.]+[smhd]?)\Z")  # before the program, or a time
+FEEDERS = frozenset(("xargs", "parallel", "sem"))
+HIDES_STATUS = FEEDERS | frozenset(
+    "find fd trap coproc setsid script watch systemd-run tmux screen entr start-stop-daemon".split()
 )
-HIDES_STATUS = frozenset("find trap coproc setsid script watch".split())
+# Options with which a program doesn't wait for what it starts, or starts nothing.
+DETACHED = {
+    **dict.fromkeys(SHELL_NAMES, "-[a-zA-Z]*n[a-zA-Z]*|noexec"),
+    **dict.fromkeys(("sudo", "doas"), "-[a-zA-Z]*[blveK][a-zA-Z]*|--background|--list"),
+    "docker": "-[a-z]*d[a-z]*|--detach.*|--entrypoint.*",
+}
 
 
 # ---------------------------------------------------------------- selecting
@@ -8374,14 +8519,12 @@ def one_name(*spellings: str | None) -> Named:
 
 
 def event_tools(event: Event) -> Iterator[str]:
-    """The names of a call's tool: Cursor's, the agent's own, an MCP tool's with its server, and the
-    group that it belongs to. An edit that created its file was a write, as its action line says."""
+    """The names of a call's tool: Cursor's, the agent's own, an MCP tool's with its server. An edit
+    that created its file was a write, as its action line says."""
     if event.type != "tool_call":
         return
     tool, body = tool_of(event)
     yield outcome_of(event).tool if tool == "edit" and event.subtype == "completed" else tool
-    if tool in CHANGING_TOOLS:
-        yield ANY_CHANGE
     own = (event.tool_call or {}).get("name")
     if isinstance(own, str):
         yield own
@@ -8415,8 +8558,11 @@ def call_groups(event: Event) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def event_paths(event: Event) -> Named:
-    """The paths that a call names. That a command ran in the run's own directory says nothing."""
+    """The paths that a call names, or writes into by a redirection. That a command ran in the run's
+    own directory says nothing. Raises UnclearError."""
     here = event.run.cwd if event.run else ""
+    for path in (path for line in shell_lines(event) for path in line.written):
+        yield path_spellings(path, here)
     for _, group in call_groups(event):
         for member in PATH_MEMBERS:
             value = group.get(member)
@@ -8459,11 +8605,16 @@ def event_commands(event: Event) -> Iterator[Sequence[str]]:
 
 def telling_commands(event: Event) -> Iterator[Sequence[str]]:
     """Those that have ended well if the call has."""
-    return (tuple(command.spellings()) for command in commands_of(event) if command.tells)
+    return (tuple(command.spellings()) for command in commands_of(event) if not command.hidden)
 
 
 def commands_of(event: Event) -> Iterator[ShellCommand]:
     """What Cursor states of the commands counts, too. Raises UnclearError."""
+    for line in shell_lines(event):
+        yield from line.commands
+
+
+def shell_lines(event: Event) -> Iterator[ShellLine]:
     if event.type != "tool_call" or tool_of(event)[0] != "shell":
         return
     for name, group in call_groups(event):
@@ -8473,14 +8624,22 @@ def commands_of(event: Event) -> Iterator[ShellCommand]:
             raise UnclearError
         argv = [word for word in as_list(given) if isinstance(word, str)]
         if argv:
-            yield from started_by(argv, 0, tells=True)
+            yield ShellLine([*started_by(argv, 0, "")], ())
         elif line := as_text(given):
-            yield from commands_in(line)
-        for stated in Node(parsed).each("executableCommands"):
-            yield from commands_in(as_text(stated["fullText"]), tells=False)
-        for name in as_list(group.get("simpleCommands")):
-            if words := as_text(name).split():
-                yield ShellCommand(words, tells=False)
+            yield read_line(line)
+        stated = [as_text(one["fullText"]) for one in Node(parsed).each("executableCommands")]
+        found = [command for line in stated for command in read_line(line).commands]
+        found += [ShellCommand(words, "") for name in as_list(group.get("simpleCommands"))
+                  if (words := as_text(name).split())]  # fmt: skip
+        yield ShellLine([command._replace(hidden="a list of its line") for command in found], ())
+
+
+def event_changes(event: Event) -> Named:
+    """Does a call change a file: by a tool, or by a redirection of a shell? Raises UnclearError."""
+    if event.type != "tool_call":
+        return ()
+    changes = tool_of(event)[0] in CHANGING_TOOLS or any(one.written for one in shell_lines(event))
+    return one_name(ANY_CHANGE if changes else "no change")
 
 
 def event_parents(event: Event) -> Named:
@@ -8509,13 +8668,14 @@ SELECTOR_KEYS: dict[str, Callable[[Event], Named]] = {
     "path": event_paths,
     "target": event_targets,
     "command": event_commands,
+    "change": event_changes,
     "parent": event_parents,
     "session": event_sessions,
     "run": event_runs,
     "word": lambda event: one_name(event.type, *event_tools(event)),
 }
 
-KEYS = [key for key in SELECTOR_KEYS if key != "word"]
+KEYS = [key for key in SELECTOR_KEYS if key not in ("word", "change")]
 KINDS_ALONE = frozenset(("type", "subtype", "tool", "word"))  # they ask for the kind of an event
 WHOLE_RUNS = frozenset(("session", "run"))  # keys of terms that hold for a run as a whole
 STATUSES = ("ok", "nonzero", *REASONS, "failed")
@@ -8533,14 +8693,30 @@ class Term(NamedTuple):
     def matches(self, event: Event, *, unclear: bool = False, well: bool = False) -> bool:
         """``unclear`` is the answer if it can't be told. ``well``: of the commands of a line those
         count whose status is told by that of the line."""
-        seen, negated = self.pattern.match, self.negated
         names = SELECTOR_KEYS[self.key]
         if well and names is event_commands:
             names = telling_commands
         try:
-            return any(any(map(seen, named)) != negated for named in names(event))
+            return any(self.fits(named, unclear=unclear) for named in names(event))
         except UnclearError:
             return unclear
+
+    def fits(self, named: Sequence[str], *, unclear: bool) -> bool:
+        seen = self.pattern.match
+        if any(seen(name.replace(UNKNOWN, "")) for name in named) != self.negated:
+            return True
+        return unclear and not self.negated and any(map(self.may_fit, named))
+
+    def may_fit(self, name: str) -> bool:
+        """Could it match, with what a shell puts in? If its begin is that of the glob."""
+        known, unknown, _ = name.partition(UNKNOWN)
+        if name.startswith(ANY_WORD):
+            import fnmatch
+
+            return fnmatch.fnmatchcase(name[2:], self.glob.partition(" ")[2])
+        begin = WILDCARD.split(self.glob)[0]
+        same = begin.startswith(known) or (begin != "" and known.startswith(begin))
+        return unknown != "" and same
 
     def counts_back(self) -> bool:
         """Does it count runs from the end of a FILE?"""
@@ -8713,7 +8889,7 @@ def parse_name(key: str, glob: str) -> tuple[str, str]:
     if glob in types:
         return "type", glob
     if tool or (tools and MCP_TOOL.fullmatch(glob)):
-        return "tool", tool or glob
+        return ("change" if tool == ANY_CHANGE else "tool"), tool or glob
     import difflib
 
     ours = FOREIGN_TYPES.get(re.sub("[._]", "", glob).lower())

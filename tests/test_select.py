@@ -664,37 +664,37 @@ COMMANDS = {
     "pip install pycurl": "pip install pycurl",
     "git commit -m 'curl is fine'": "git commit -m curl is fine",
     "cd r && /usr/bin/git -C r push": "cd r | git -C r push",
-    "FOO=1 sudo -u root rm -r x": "sudo -u root rm -r x | rm -r x",
-    "env A=b timeout -k 3 5 make": "env A=b timeout -k 3 5 make | timeout -k 3 5 make | make",
-    "ls | xargs -n 1 nohup rm": "ls | xargs -n 1 nohup rm | nohup rm | rm",
-    r"find . -exec rm -f {} \;": "find . -exec rm -f {} ; | rm -f {} ;",
+    "FOO=1 sudo -u root rm -r x": "sudo -u root rm -r x | root rm -r x | rm -r x | x",
+    "env A=b timeout -k 3 5 make": "env A=b timeout -k 3 5 make | timeout -k 3 5 make | 3 5 make | 5 make | make",
+    "ls | xargs -n 1 nohup rm": "ls | xargs -n 1 nohup rm | 1 nohup rm  | nohup rm  | rm ",
+    r"find . -exec rm -f {} \;": "find . -exec rm -f {} ; | rm -f {} ; | ;",
     "sh -c 'curl x; bash -lc \"git push\"'": 'sh -c curl x; bash -lc "git push" | curl x | bash -lc git push | git push',
     "cat <<'E'\ncurl x\nE": "cat",
-    "cat <<E\n$(curl x) `rm x`\nE": "cat | rm x | curl x",
+    "cat <<E\n$(curl x) `rm x`\nE": "cat | curl x | rm x | curl x",
     "echo $(curl x) `wget y`": "echo $(curl x) `wget y` | curl x | wget y",
     "diff <(curl a) b > /tmp/curl": "diff <(curl a) b | curl a",
     "if true; then a; fi; for i in x; do b; done": "true | a | b",
     "case $x in y) z;; esac & (a; b)\n{ c; }": "z | a | b | c",
     r"""r''m x; \rm y; $'\x72m' z; "r"m w""": "rm x | rm y | rm z | rm w",
-    "eval 'git push'": "eval git push | git push",
+    "eval 'git push'": "eval git push | git push | git push",
     "bash -c -- 'curl x'": "bash -c -- curl x | curl x",
-    "trap 'rm x' EXIT; coproc curl y": "trap rm x EXIT | rm x | coproc curl y | curl y",
-    "su -c 'curl x' root": "su -c curl x root | curl x",
-    "watch -n 1 flock /l curl x": "watch -n 1 flock /l curl x | flock /l curl x | curl x",
+    "trap 'rm x' EXIT; coproc curl y": "trap rm x EXIT | rm x | rm x EXIT | EXIT | coproc curl y | curl y | y",
+    "su -c 'curl x' root": "su -c curl x root | curl x | root",
+    "watch -n 1 flock /l curl x": "watch -n 1 flock /l curl x | 1 flock /l curl x | flock /l curl x | l curl x | curl x | x",
     "pwsh -Command 'ls; curl x'": "pwsh -Command ls; curl x | ls | curl x",
     r"C:\b\cmd.exe /c a": "cmd.exe /c a | cmd /c a | a",
     r"'C:\b\pwsh.exe' -c a; wsl b": "pwsh.exe -c a | pwsh -c a | a | wsl b | b",
-    "try { curl x } catch { $_ }": "try { curl x } catch { $_ } | curl x | catch",
+    "try { curl x } catch { $_ }": "try { curl x } catch { $_ } | curl x } catch { $_ } | x } catch { $_ } | catch { $_ }",
     "iex 'a'; Start-Process b": "iex a | a | Start-Process b | b",
     "bash x.sh; sh --version": "bash x.sh | sh --version",
-    "uv --project x run --with y pytest": "uv --project x run --with y pytest | pytest",
+    "uv --project x run --with y pytest": "uv --project x run --with y pytest | run --with y pytest | y pytest | pytest",
     "poetry run python3.12 -m pytest": "poetry run python3.12 -m pytest | python3.12 -m pytest | pytest",
-    "npx -p jest jest; pnpm -C a exec tsc": "npx -p jest jest | jest | pnpm -C a exec tsc | tsc",
-    "docker compose run -e A=b app curl": "docker compose run -e A=b app curl | curl",
-    "docker run --entrypoint a img x": "docker run --entrypoint a img x | a",
+    "npx -p jest jest; pnpm -C a exec tsc": "npx -p jest jest | jest jest | jest | pnpm -C a exec tsc | a exec tsc | exec tsc | tsc",
+    "docker compose run -e A=b app curl": "docker compose run -e A=b app curl | app curl | curl",
+    "docker run --entrypoint a img x": "docker run --entrypoint a img x | a  | a img x | img x | x",
     "docker-compose up; uv pip install curl": "docker-compose up | uv pip install curl",
-    "ssh -p 1 host 'cd x; curl y'": "ssh -p 1 host cd x; curl y | cd x | curl y",
-    "command -v curl; sudo -l curl": "command -v curl | sudo -l curl",
+    "ssh -p 1 host 'cd x; curl y'": "ssh -p 1 host cd x; curl y | cd x | curl y | 1 host cd x; curl y | host cd x; curl y | cd x; curl y",
+    "command -v curl; sudo -l curl": "command -v curl | sudo -l curl | curl",
     "python -c '$x'; python x.py": "python -c $x | python x.py",
     "PATH=x": "",
     "bash <<E\ncurl x\nE": None,
@@ -722,18 +722,18 @@ def test_commands_of_a_line(line: str) -> None:
     expected = COMMANDS[line]
     data = init() + shell_line(line) + result()
     if expected is None:
-        with pytest.raises(agentfmt.UnclearError):
-            [*agentfmt.commands_in(line)]
         ended = convert(data, "--fail-on", "command=no such thing")
         assert ended.stderr.endswith(" matched at stdin:2, where it isn't clear what runs\n")
         assert ended.status == 1
         assert convert(data, "--fail-unless", "command=no such thing").status == 1
         assert convert(data, "--drop", "command=no such thing", *STREAM).stdout == data
     else:
-        made = [" ".join(command.words) for command in agentfmt.commands_in(line)]
+        made = [" ".join(command.words) for command in agentfmt.read_line(line).commands]
+        made = [command.replace(agentfmt.UNKNOWN, "") for command in made]
+        made = [command.replace(agentfmt.UNKNOWN, "") for command in made]
         assert " | ".join(made) == expected
         for command in filter(None, expected.split(" | ")[-1:]):
-            glob = re.sub(r"[*?[;|&<>]", "?", command).replace(",", r"\,")
+            glob = re.sub(r"[*?[;|&<>]", "?", command.strip()).replace(",", r"\,")
             assert convert(data, "--fail-on", f"command={glob}").status == 1
         assert convert(data, "--fail-on", "command=no such thing").status == 0
 
@@ -752,8 +752,320 @@ env - A=b / chronic / systemd-run -p A=b / gosu me / unshare -r / unshare -p / y
 
 @pytest.mark.parametrize("starter", re.split(r" / |\n", STARTERS.strip()))
 def test_a_command_that_another_program_starts(starter: str) -> None:
-    *_, command = agentfmt.commands_in(f"{starter} curl x")
-    assert command.words == ["curl", "x"]
+    commands = [[*one.words] for one in agentfmt.read_line(f"{starter} curl x").commands]
+    assert [["curl", "x"], ["curl", "x", agentfmt.UNKNOWN]][
+        starter.startswith("parallel")
+    ] in commands
+
+
+def unescaped(lines: str) -> list[str]:
+    """One command each, in which a line may end and a tab stand."""
+    return [line.replace("\\n", "\n").replace("\\t", "\t") for line in lines.strip().split("\n")]
+
+
+# Ways to push that --fail-on 'command=git push*' has to see, or to call unclear.
+PUSHES = r"""
+git 2>&1 push
+git >log push
+git <x push
+git <<<x push
+git {push,origin,main}
+x=push; git $x
+x=push; git "$x" origin
+git $(echo push)
+git `echo push`
+git pu$x
+git p*
+g?t push
+$G push
+gi$x push
+bash -ceu 'git push'
+bash -cx 'git push'
+bash -lc 'git push'
+bash -o pipefail -c 'git push'
+bash -c -o pipefail 'git push'
+su -lc 'git push' ci
+su - ci -c 'git push'
+script -qec 'git push' /dev/null
+cat <<-E\n\t$(git push)\n\tE
+cat <<-E\n\t`git push`\n\tE
+cat <<E\n"$(git push)"\nE
+echo "${x:=`git push`}"
+echo ${x:-`git push`}
+echo push | xargs git
+echo push | xargs -n1 git
+echo push | xargs -I{} git {}
+echo push | xargs -I% git % origin
+echo push | xargs -I % sh -c 'git %'
+echo 'git push' | parallel
+parallel git ::: push
+parallel 'git {}' ::: push
+sudo -s <<E\ngit push\nE
+echo git push | sudo -s -u root
+echo git push | ash
+echo git push | mksh
+echo git push | busybox sh
+echo git push | sudo bash
+echo git push | env bash
+bash <<<'git push'
+bash < <(echo git push)
+docker run --memory 1g img git push
+docker compose run --rm app git push
+docker exec -i c git push
+env -S'git push'
+env -S 'git push'
+env --split-string='git push'
+env -i PATH=x git push
+sh -c 'git "$@"' _ push
+nix develop -c git push
+nix-shell --run 'git push'
+nix shell nixpkgs#git --command git push
+sudo -u ci -g x git push
+timeout --signal KILL 5 git push
+nice -n 5 git push
+time -p git push
+exec git push
+command git push
+command -p git push
+builtin eval 'git push'
+eval git push
+eval 'git' 'push'
+eval "git pu"sh
+\git push
+'git' push
+g''it push
+"git" "push"
+git\tpush
+git -c a=b -C x push
+/usr/bin/git push
+find . -exec git push \;
+find . -maxdepth 0 -exec git push +
+ssh host git push
+ssh -p 22 -o A=b host 'cd x && git push'
+ssh host <<E\ngit push\nE
+tmux new -d 'git push'
+screen -dm git push
+watch -n1 git push
+setsid git push
+nohup git push &
+(git push)
+{ git push; }
+if git push; then :; fi
+while ! git push; do :; done
+f() { git push; }; f
+coproc git push
+trap 'git push' EXIT
+case x in x) git push;; esac
+! git push
+git push || true
+a && git push
+echo $(git push)
+echo <(git push)
+cat <(git push)
+x=$(git push)
+export X=$(git push)
+[[ $(git push) ]]
+git submodule foreach git push
+docker run --entrypoint git img push
+docker run --entrypoint=/usr/bin/git img push
+docker run --entrypoint git img push
+docker run --entrypoint=/usr/bin/git img push
+git submodule foreach 'git push'
+git rebase -x 'git push' main
+git bisect run git push
+python -m subprocess git push
+npx -c 'git push'
+npm exec -- git push
+flock /tmp/l -c 'git push'
+unshare -r git push
+systemd-run --user git push
+strace -f -o /tmp/x git push
+. <(echo git push)
+source /dev/stdin <<<'git push'
+cmd.exe /c "git push"
+pwsh -Command 'git push'
+powershell -enc abc
+if true\nthen\ngit push\nfi
+for i in 1; do git push; done
+git -p $x
+git --git-dir=x --work-tree=y push
+git \\npush
+gi\\nt push
+sudo $G push
+docker exec "$C" git push
+echo x; git push # hi
+sudo su -c 'git push'
+su ci <<E\ngit push\nE
+entr -r git push
+find . | entr git push
+cat f | while read l; do git $l; done
+for c in push; do git $c; done
+printf 'git push' | sh -s
+echo 'git push' | tee /dev/null | bash
+zsh -ic 'git push'
+kubectl exec -it pod -- git push
+env "X=1" git push
+busybox sh -c 'git push'
+fd -x git push
+git ${x:-push}
+a=(git push); "${a[@]}"
+${GIT:-git} push
+exec -a x git push
+"""
+# Lines that end well, and of which nobody knows whether pytest has.
+NO_TESTS = r"""
+docker run -d img pytest
+git diff --name-only | grep nothing | xargs -r pytest
+set -e\n{ pytest; true; } && echo
+sudo -b pytest
+bash -n -c pytest
+eval exit; pytest
+uv run --help pytest
+builtin exit 0; pytest
+docker run --entrypoint=true img pytest
+pytest || true
+pytest; true
+pytest | tail
+pytest &
+! pytest
+pytest --help
+pytest --version
+pytest -h
+pytest --collect-only
+echo pytest
+sudo echo pytest
+xargs pytest
+find . -exec pytest \;
+systemd-run pytest
+ssh -f host pytest
+ssh host pytest &
+if pytest; then :; fi
+while pytest; do break; done
+pytest && true || true
+f() { pytest; }
+f() { pytest; }; f
+pytest() { true; }; pytest
+alias pytest=true; pytest
+exit 0; pytest
+return; pytest
+exec true; pytest
+trap 'exit 0' EXIT; pytest
+command -v pytest
+type pytest
+which pytest
+echo $(pytest)
+x=$(pytest)
+cat <(pytest)
+pytest <<E || true\nx\nE
+pytest <<E | cat\nx\nE
+bash -c 'pytest; true'
+bash -c 'pytest || true'
+bash -c 'pytest' || true
+bash -nc pytest
+sh -o noexec -c pytest
+tmux new -d pytest
+screen -dm pytest
+nohup pytest &
+coproc pytest
+setsid pytest
+(pytest; true)
+{ pytest || true; }
+pytest && true &
+time ! pytest
+echo x && ! pytest
+set -o pipefail; pytest | tail
+timeout 5 true pytest
+watch pytest
+(exit 0); pytest
+true || pytest
+false && pytest; true
+case a in b) pytest;; esac
+for i in; do pytest; done
+[[ a ]] || pytest
+parallel pytest ::: a
+sudo -l pytest
+env --help pytest
+hash -p /bin/true pytest; pytest
+enable -n x; pytest
+git commit -m pytest
+cd x || exit 0; pytest
+function pytest { true; }; pytest
+bash -c 'exit 0; pytest'
+python -m pytest --help
+script -c pytest
+"""
+TESTS = r"""
+pytest
+pytest -q
+cd x && pytest -q
+pytest -q && mypy x
+source v/bin/activate && pytest -q
+. v/bin/activate; pytest -q
+FOO=1 pytest
+timeout 60 pytest
+timeout -k 5 60 pytest
+uv run pytest -q
+poetry run pytest
+python3 -m pytest -q
+python -m pytest tests/ -x 2>&1
+pytest > log 2>&1
+bash -lc 'cd x && pytest -q'
+sudo -E pytest
+npx pytest
+nice pytest
+cd x || exit 1; pytest
+cd x || exit; pytest
+cd x || exit; pytest
+echo hi; pytest
+(cd x && pytest)
+{ pytest; }
+env A=b pytest
+time pytest
+pytest $ARGS
+pytest "tests/$x"
+coverage run -m pytest
+export A=b; pytest
+cd x\npytest -q
+pytest tests/*.py
+bash -c "pytest -q"
+pytest <<E\nx\nE
+xvfb-run pytest
+"""
+
+
+@pytest.mark.parametrize("line", unescaped(PUSHES))
+def test_a_push_does_not_pass(line: str) -> None:
+    data = init() + shell_line(line) + result()
+    assert convert(data, "--fail-on", "command=git push*").status == 1
+
+
+@pytest.mark.parametrize("line", [*unescaped(NO_TESTS), *unescaped(TESTS)])
+def test_a_run_of_the_tests_is_shown(line: str) -> None:
+    data = init() + shell_line(line) + result()
+    shown = line in unescaped(TESTS)
+    assert convert(data, "--fail-unless", "command=pytest*").status == int(not shown)
+
+
+@pytest.mark.parametrize("line", [
+    "git commit -m \"$MSG\"", "git log --oneline $x", "git add *.py {a,b}", "ls $DIR | xargs grep push",
+    "npx tsc *.ts", "find . -name '*.py' -exec wc -l {} +", "cat $f | sudo tee /x", "git stash push",
+    "uv run python -c 'import x; f(x)'", "docker run --rm -v $PWD:/w img make", "wc -l <x | xargs",
+    "python - <<E\nprint(1)\nE", "cat <<'E'\n`git push`\nE", "echo git push", "curl x | jq .",
+    "sudo -n rm $F", "docker exec \"$C\" ls", "xargs -I{} rm {}", "timeout $T make", "for f in *; do wc $f; done", "bash x.sh", "make push",
+])  # fmt: skip
+def test_what_pushes_nothing_passes(line: str) -> None:
+    data = init() + shell_line(line) + result()
+    assert convert(data, "--fail-on", "command=git push*").status == 0
+
+
+@pytest.mark.parametrize(
+    "unit", ["f() ", "x=(", "a && ", "sudo ", "eval ", "a; ", "eval 'a b' ", "x{"]
+)
+def test_no_command_takes_time(unit: str) -> None:
+    for size in (30_000, 300_000):
+        line = unit * (size // len(unit))
+        data = init() + shell_line(line) + result()
+        assert convert(data, "--fail-on", "command=git push*").status in (0, 1)
 
 
 # Each with the commands that have ended well if their line has.
@@ -763,11 +1075,11 @@ TELLING = {
     "a & b": "b", "a && b &": "", "pytest | tail": "tail", "a;": "a", "(a; b)": "b",
     "{ a && b; }": "a, b", "if a; then b; fi": "", "for x in y; do a; done": "", "x=$(a)": "",
     "echo $(a)": "echo $(a)", "f() { a; }; f": "", "a && (b || c) && d": "a, d",
-    "set -o pipefail && a | b": "set -o pipefail, a, b",
-    "set -eu\na\nb && c\nd | e\n(f && g)\nh": "set -eu, a, e, f, g, h",
-    "set +e; a; b": "b", "timeout 5 bash -c 'a && b; c'": "timeout 5 bash -c a && b; c, bash -c a && b; c, c",
+    "set -o pipefail && a | b": "set -o pipefail, b",
+    "set -eu\na\nb && c\nd | e\n(f && g)\nh": "h",
+    "set +e; a; b": "b", "timeout 5 bash -c 'a && b; c'": "timeout 5 bash -c a && b; c, 5 bash -c a && b; c, bash -c a && b; c, c",
     "find . -exec a +": "find . -exec a +", "trap a EXIT": "trap a EXIT", "uv run a": "uv run a, a",
-    "a <<E || b\nx\nE": "", "a <<E | b\nx\nE": "", "a <<E && b\nx\nE": "a", "b || exit; a": "a",
+    "a <<E || b\nx\nE": "", "a <<E | b\nx\nE": "", "a <<E && b\nx\nE": "a, b", "b || exit; a": "a",
     "exit 0; a": "", "b || exit 1; a": "a", "if b; then exit; fi; a": "", "trap 'exit 0' EXIT; a": "",
     "alias a=b; a": "", "exec b; a": "", "set -e; a; set +e; b": "b",
 }  # fmt: skip
@@ -776,7 +1088,11 @@ TELLING = {
 @pytest.mark.parametrize("line", TELLING)
 def test_a_command_whose_status_is_that_of_its_line(line: str) -> None:
     """Others are not what --fail-unless wants to see."""
-    found = [" ".join(one.words) for one in agentfmt.commands_in(line) if one.tells]
+    found = [
+        " ".join(one.words).replace(agentfmt.UNKNOWN, "")
+        for one in agentfmt.read_line(line).commands
+        if not one.hidden
+    ]
     assert ", ".join(found) == TELLING[line]
     data = init() + shell_line(line) + result()
     for command in (*found, "a", "pytest"):
@@ -790,7 +1106,7 @@ def test_a_command_whose_status_is_that_of_its_line(line: str) -> None:
     ("git push -f", "=git push", False), ("git pushy", "git push", False), ("./gradlew test", "./gradlew test", True),
     ("/usr/bin/git push", "/bin/git  push", True), ("git -C r push", "git*push*", True),
     ("git stash push", "git push*", False), ("git commit -m 'push it'", "git push*", False),
-    ("git -C push log", "git log", True), ("x " + "-a b " * 3000, "x c", False),
+    ("git -C push log", "git log", True), ("x " + "-a b " * 3000, "x c", True),
 ])  # fmt: skip
 def test_options_between_a_program_and_its_words(line: str, glob: str, matches: bool) -> None:
     data = init() + shell_line(line) + result()
