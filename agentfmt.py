@@ -6747,8 +6747,6 @@ def words_or_calls_in(line: bytes, maker: EventMaker) -> Iterator[tuple[bytes, s
 CLAUDE_TYPES = ("system", "assistant", "user", "result", "stream_event")
 
 
-# Agents whose last line alone names the session.
-NAMED_LATE = [name for name, kind in TRANSLATORS.items() if kind.named_late]
 NAMED_ENDS = frozenset().union(*(kind.named_ends for kind in TRANSLATORS.values()))
 
 
@@ -6833,7 +6831,7 @@ class Session:
         self.file = file  # of its last event
         self.agent: str | None = None  # if an event shows it
         self.translator: Any = None
-        self.anonymous = False  # no line names it: it goes with its FILE
+        self.anonymous = key is None  # no line names it: it goes with its FILE
         self.run: Run | None = None
         self.has_begun = False
 
@@ -6842,12 +6840,18 @@ class Session:
         return type(self.translator) if self.translator else Cursor
 
     @property
-    def saved(self) -> bool:
-        return self.translator is not None and self.translator.saved
+    def spoken(self) -> object:
+        """The form of its lines: what translates them, or the agent, where they are Cursor's."""
+        return type(self.translator) if self.translator else self.agent
 
     @property
     def settled(self) -> bool:
         return self.translator is not None and self.translator.settled
+
+    @property
+    def named_late(self) -> bool:
+        """May only its last line name it?"""
+        return self.key is None or (self.agent is not None and TRANSLATORS[self.agent].named_late)
 
     @property
     def takes_strays(self) -> bool:
@@ -7228,20 +7232,14 @@ def failure_of(event: Event) -> tuple[str, str] | None:
 # One table of conversations: which one a line belongs to, who translates it, and when it is over.
 # Lines in, events in Cursor's vocabulary with their run out. It must not know selectors or writers.
 #
-# The first of these that holds says whose a line is:
+# Whose a line is:
 #
-#   1. it names a conversation whose agent is known      that one's
-#   2. it names none, its type is the reader's own       the FILE's last one's
-#   3. it shows an agent, who becomes the FILE's reader  the one that it names; else that agent's
-#                                                        last one here; else a new one
-#   4. it names one that shows no agent so far           that one's, and it is read as Cursor's
-#   5. nobody's                                          the FILE's last one may read it, or keeps
-#                                                        it as an aside while its run is open; else
-#                                                        it goes to the unnamed session
+#   1. It names a conversation: that one's. A new one is the agent's that the line shows; if it
+#      shows none, it is nobody's until a line does, and is read as Cursor's.
+#   2. It shows an agent: that agent's last conversation in the FILE, else a new one.
 #
-# Behind the end of the FILE's last one, and before any, an error of nobody's is its next run's.
-# With --from there is one reader: all lines show its agent; one that shows another's is read as the
-# session's that it names, and not at all if it names none.
+# All else goes on with the last line's. With --from all lines show its agent; one that shows
+# another is not read at all, unless it names a conversation.
 
 
 class FileSessions:
@@ -7249,11 +7247,8 @@ class FileSessions:
 
     def __init__(self, source: Source) -> None:
         self.file = FileNotes(source)
-        self.unnamed = Session(None, self.file)  # of Cursor's events that name none
-        self.name = ""  # of its run, in a conversion that holds more than one agent's
-        self.current: Session | None = None  # the last one of the agent that the FILE is read as
-        # The last one of each agent, and of each reader: by the name of its agent, and by its form.
-        self.last: dict[str | type[Translator], Session] = {}
+        self.current = Session(None, self.file)  # of the last line
+        self.last: dict[object, Session] = {}  # by what its lines are: see Session.spoken
 
 
 class Sessions:
@@ -7264,7 +7259,7 @@ class Sessions:
         self.given = None if given == "auto" else given
         self.maker, self.runs = maker, runs
         self.decode = msgspec.json.Decoder(maker.event_type).decode
-        self.table: dict[str | int, Session] = {}
+        self.table: dict[str | int | None, Session] = {}
         self.begin_file(Source(""))
         runs.limits.activity = self.activity
 
@@ -7293,8 +7288,8 @@ class Sessions:
             event.raw = runs.line = line
             runs.lines = 1 if event.type else line.count(b"\n") or 1
             stated = event.session_id
-            session, events = self.translate(event)
-            for one in events:
+            session, own = self.session_of(event)
+            for one in self.translate(session, event, own=own):
                 is_read = one.type not in unread and not (one is event and one.unprinted)
                 runs.step(session, one)
                 if runs.missing_ends:  # of a run that this event supersedes
@@ -7347,58 +7342,27 @@ class Sessions:
 
     # Whose an event is.
 
-    def translate(self, event: Event) -> tuple[Session, Sequence[Event]]:
-        """The session of an event, and the event in Cursor's vocabulary; one of Cursor's is
-        returned itself.
-
-        Raises OutputError if only Cursor's lines may be printed.
-        """
-        current, name = self.here.current, event.session_id
-        if name is None:
-            goes_on = current and current.translator and event.type in current.translator.own_types
-        else:
-            goes_on = current and current.agent and name == current.key
-        found = current if goes_on else self.go_to(event)
-        session = found or current or self.here.unnamed
-        if event.type in NAMED_ENDS and is_strangers_end(event, session):
-            event.kind = OTHER
-        if session.translator is None or event.kind is not ACT:
-            if not (goes_on and event.type in ACT_TYPES):
-                session = self.as_cursors(event, session)
-            return session, (event,)
-        if self.maker.strict:
-            self.refuse_redaction()
-        counted = session.translator.counted
-        times = counted.first, counted.last
-        strange = found is None and lacks_signs(event, session.reader.name)
-        events = session.translator.translate(event, strange=strange)
-        if found or events[0] is not event or session.saved:
-            return session, events
-        counted.first, counted.last = times  # a line of nobody's dates no run
-        if session.run:
-            return session, events
-        event.session_id, event.unprinted, event.kind = None, False, ACT
-        return self.as_cursors(event, session), (event,)
-
-    def go_to(self, event: Event) -> Session | None:
-        """Enter the session that an event names or shows: steps 1, 3 and 4."""
-        current, name, session = self.here.current, event.session_id, None
-        translator = current.translator if current else None
-        if translator and name is None and (translator.names_all or translator.saved):
-            name = event.session_id = translator.session_in(event)
+    def session_of(self, event: Event) -> tuple[Session, bool]:
+        """The session of an event; and whether the event says so, rather than stands behind another
+        one of that session."""
+        current, stated = self.here.current, event.session_id
+        if not stated and current.translator and event.type in current.translator.own_types:
+            return self.enter(current), True
+        name = stated or current.reader.session_in(event)
+        known = self.table.get(session_key(name)) if name else None
+        if known and known.agent:
+            return self.enter(known), True
+        if name and not known and (late := self.named_by_its_end(event)):
+            return late, True
+        agent = recognize(event.raw)
+        if self.given and agent and TRANSLATORS[agent] is not TRANSLATORS[self.given] and not name:
+            event.kind = UNREADABLE
+            return current, False
+        if agent or (self.given and not (name and self.says_nothing(event))):
+            return self.enter(self.session_shown(event, self.given or agent or "")), True
         if name:
-            session = self.touch(name)
-        elif translator and event.type in translator.saved_types:
-            return current
-        if session is None or session.agent is None:
-            agent = recognize(event.raw)
-            if not name and self.is_apart(event, agent):
-                return current or self.here.unnamed
-            if agent or (self.given and not (name and self.says_nothing(event))):
-                return self.show(event, self.given or agent or "")
-        if session:
-            self.enter(session)
-        return session
+            return self.enter(known or self.new_session(name)), False
+        return self.enter(current), False
 
     def says_nothing(self, event: Event) -> bool:
         """With --from: does a line that shows no agent make no move for the given one, either?"""
@@ -7407,99 +7371,91 @@ class Sessions:
         line.raw = event.raw
         return reader.translates and reader(self.maker).translate(line)[0] is line
 
-    def is_apart(self, event: Event, agent: str | None) -> bool:
-        """Is an event that names nobody one of another agent than the given one, or an error before
-        a run? Its kind says so."""
-        current = self.here.current
-        marked = event.type == "error" and agent == Cursor.name  # by a conversion
-        if self.given and agent and not marked:
-            if TRANSLATORS[agent] is not TRANSLATORS[self.given]:
-                event.kind = UNREADABLE
-        elif event.type == "error" and (marked or not agent):
-            ended = current and current.translator and current.translator.ended
-            if marked or ended or not (current or self.given):
-                event.kind = EARLY if current else STRAY
-                if self.maker.converts and not marked:
-                    of = current.agent if current else None
-                    event.raw = with_member(event.raw, "converted_from", of or Codex.name)
-        return event.kind is not ACT
-
-    def as_cursors(self, event: Event, session: Session) -> Session:
-        """The session of an event in Cursor's vocabulary, or of nobody's. Without a name it is one
-        whose run is open. Its last line may be the only one that names the session."""
-        here = self.here
-        if event.kind is ACT:
-            event.kind = event_kind(event)
-        if not event.session_id:
-            if event.kind == INIT or not session.run:
-                session = here.unnamed
-            if self.maker.converts and session is here.unnamed and event.type:
-                self.name_unnamed(event)
-            return session
-        read_as_cursors = here.current is None or here.current.translator is None
-        if event.kind == END and not session.has_begun and read_as_cursors:
-            late = [here.last[agent] for agent in NAMED_LATE if agent in here.last]  # converted
-            late.append(here.unnamed)
-            return next((each for each in late if each.run and not each.translator), session)
-        return session
-
-    def refuse_redaction(self) -> None:
-        what = f"with -t stream-json, -r {self.maker.strict} works only on Cursor's own streams"
-        raise OutputError(f"{self.here.file.source.where()}: {what}; use -t cursor")
-
-    def show(self, event: Event, agent: str) -> Session:
-        """The session of an event that shows its agent: step 3."""
+    def session_shown(self, event: Event, agent: str) -> Session:
+        """The session of an event that shows its agent."""
         here, kind = self.here, form_of(TRANSLATORS[agent], event)
-        name, current = kind.session_in(event), here.current
-        before = here.last.get(kind) or here.last.get(kind.name)
+        agent, name, current = stated_agent(event, agent), kind.session_in(event), here.current
+        before = here.last.get(kind if kind.translates else agent)
+        if kind.init_names and not (name or current.agent) and isinstance(current.key, str):
+            name = current.key
         if not (name or kind.translates):
-            nameless = here.unnamed
-            if before and before.run and not before.translator and event.kind != INIT:
-                nameless = before
-            nameless.agent = nameless.agent or stated_agent(event, agent)
-            self.enter(nameless)
-            return nameless
-        if kind.init_names and not name and current and not current.agent:
-            name = current.key if isinstance(current.key, str) else None
-        session = self.touch(name) if name else before
+            before = current if current.agent in (None, agent) else before or self.table.get(None)
+        session = self.table.get(session_key(name)) if name else before
         if session and session.agent and issubclass(session.reader, kind):
-            self.enter(session)
             return session
-        given = name or self.new_name(event)
-        session = self.touch(given)
-        session.anonymous, session.agent = name is None, stated_agent(event, agent)
+        if session is None:
+            session = self.new_session(name)
+            if not name and kind.translates:
+                session.key = self.new_name(event)
+        session.agent = agent
         if session.run:  # it began with a line that may be any agent's
-            session.run.agent = session.agent
-        session.translator = kind(self.maker, given) if kind.translates else None
+            session.run.agent = agent
+        session.translator = kind(self.maker, name or str(session.key)) if kind.translates else None
         if session.translator:
-            session.translator.agent = session.agent
-            if before and before.translator:
-                session.translator.prompts += before.translator.prompts  # they came before its init
-                before.translator.prompts = []
-                if before.anonymous and not before.translator.latest:  # it held nothing else
-                    self.table.pop(before.key or "", None)
-        self.enter(session)
+            session.translator.agent = agent
+        if before and before.translator and session.translator:  # prompts may come before an init
+            session.translator.prompts += before.translator.prompts
+            before.translator.prompts = []
+            if before.anonymous and not before.translator.latest:  # it held nothing else
+                self.table.pop(before.key, None)
         return session
 
-    def enter(self, session: Session) -> None:
-        """The FILE goes on with a session; its reader may be another one."""
+    def named_by_its_end(self, event: Event) -> Session | None:
+        """The session in Cursor's vocabulary of which only the last line states the name."""
+        if event.type != "result" or not event.session_id:
+            return None
+        late = [one for one in self.here.last.values() if one.run and not one.translator]
+        if recognize(event.raw) in (None, Cursor.name):
+            late.sort(key=lambda one: one.key is None)
+        else:  # of a conversion it may look so
+            late = [one for one in late if one.key is not None]
+        return next((one for one in late if one.named_late), None)
+
+    def enter(self, session: Session) -> Session:
+        """The FILE goes on with a session, which is now the most recently active one."""
         here, source = self.here, self.here.file.source
+        self.table.pop(session.key, None)
+        self.table[session.key] = session
+        session.file = here.file
+        if session.agent or not here.current.translator:
+            here.current = here.last[session.spoken] = session
         if session.agent:
-            here.last[session.agent] = session
             source.recognized = True
             source.decode = session.translator.decode if session.translator else self.decode
-        here.last[session.reader.name] = here.last[session.reader] = session
-        if session.agent or here.current is None or here.current.reader is session.reader:
-            here.current = session
+        if len(self.table) > MAX_RUNS:
+            oldest = next(iter(self.table.values()))
+            self.end_session(oldest, self.runs.give_up)
+        return session
 
-    def name_unnamed(self, event: Event) -> None:
-        """Let a conversion keep a run that nobody names apart from those of other agents."""
-        here = self.here
-        if not here.unnamed.run or event.kind == INIT:
-            mixed = any(session.translator for session in here.last.values())
-            here.name = self.new_name(event) if mixed and event.kind in (INIT, ACT, END) else ""
-        if here.name:
-            event.raw, event.session_id = with_member(event.raw, "session_id", here.name), here.name
+    def new_session(self, name: str | None) -> Session:
+        return Session(session_key(name), self.here.file)
+
+    def translate(self, session: Session, event: Event, *, own: bool) -> Sequence[Event]:
+        """An event in Cursor's vocabulary; one of Cursor's is returned itself.
+
+        Raises OutputError if only Cursor's lines may be printed.
+        """
+        if event.kind is not ACT:
+            return (event,)
+        stray = event.type == "error" and not (session.run or event.session_id)
+        if stray and not (own and session.translator):
+            event.kind = EARLY if session.agent else STRAY
+        elif event.type in NAMED_ENDS and is_strangers_end(event, session):
+            event.kind = OTHER
+        elif session.translator is None:
+            event.kind = event_kind(event)
+        if event.kind is not ACT or session.translator is None:
+            return (event,)
+        if self.maker.strict:
+            what = f"with -t stream-json, -r {self.maker.strict} works only on Cursor's own streams"
+            raise OutputError(f"{self.here.file.source.where()}: {what}; use -t cursor")
+        strange = not own and lacks_signs(event, session.reader.name)
+        made: Sequence[Event] = session.translator.translate(event, strange=strange)
+        if not own and made[0] is event and event.kind is ACT:  # words, as Cursor has them
+            event.unprinted = False
+            if self.maker.converts:
+                event.raw = with_member(event.raw, "session_id", session.translator.session)
+        return made
 
     def new_name(self, event: Event) -> str:
         """A session for an agent's lines in a FILE that name none, so that they stay together. It
@@ -7511,22 +7467,11 @@ class Sessions:
         names = (f"{zlib.crc32(line, number):08x}" for number in itertools.count())
         return next(name for name in names if name not in self.table)
 
-    def touch(self, name: str) -> Session:
-        """The session of this name, which is now the most recently active one."""
-        key = name if len(name) <= EXCERPT else hash(name)
-        existing = self.table.pop(key, None)  # it goes to the end
-        session = self.table[key] = existing or Session(key, self.here.file)
-        session.file = self.here.file
-        if len(self.table) > MAX_RUNS:
-            oldest = next(iter(self.table.values()))
-            self.end_session(oldest, self.runs.give_up)
-        return session
-
     # When sessions are over.
 
     def end_session(self, session: Session, end: Callable[[Session], None]) -> None:
         """Close a session: what its translator adds is due, and the end of a run that is open."""
-        self.table.pop(session.key or "", None)
+        self.table.pop(session.key, None)
         here, self.runs.file = self.runs.file, session.file
         self.runs.line, self.runs.lines = b"", 0
         for event in session.translator.close() if session.translator else ():
@@ -7541,13 +7486,13 @@ class Sessions:
         file = self.here.file
         last = itertools.takewhile(lambda one: one.file is file, reversed(self.table.values()))
         active = [*last][::-1]
-        over = [entry for entry in active if entry.anonymous or entry.settled]
-        for session in (*active, self.here.unnamed):
+        for session in active:
             if session.run:
                 file.has_lines_of_run |= session.run.events > 1
                 session.run.rejected += file.take_counts()
-        for session in (*over, self.here.unnamed):
-            self.end_session(session, self.runs.end_unfinished)
+        for session in active:
+            if session.anonymous or session.settled:
+                self.end_session(session, self.runs.end_unfinished)
         yield from self.runs.ends()
         yield from self.runs.end_file()
 
@@ -7572,8 +7517,7 @@ class Sessions:
         return Activity(calls, shown, 0 if runs else self.here.file.runs)
 
     def open_runs(self) -> Iterator[Run]:
-        sessions = (*self.table.values(), self.here.unnamed)
-        return (session.run for session in sessions if session.run)
+        return (session.run for session in self.table.values() if session.run)
 
     def interrupted(self) -> Iterator[Event]:
         """The implied ends of runs that a signal interrupts."""
@@ -7586,6 +7530,11 @@ class Sessions:
 # Types of lines, the session that they name, and its run: they only count in it, or go on in it.
 GoingOn: TypeAlias = "tuple[Sequence[str | None], str | None, Any]"
 NOT_GOING_ON: GoingOn = ((), None, None)
+
+
+def session_key(name: str | None) -> str | int | None:
+    """What a session is known by: its name, or the hash of a long one."""
+    return name if name is None or len(name) <= EXCERPT else hash(name)
 
 
 def stated_agent(event: Event, agent: str) -> str:

@@ -101,7 +101,8 @@ def progress(data: bytes | Iterable[bytes], *flags: str) -> list[str]:
 # ---------------------------------------------------------------- captures
 
 
-@pytest.mark.parametrize("path", CLAUDE)
+# One has errors behind its end, which go on with the last line's session.
+@pytest.mark.parametrize("path", [path for path in CLAUDE if "amp-handmade" not in str(path)])
 def test_fixed_point_where_nothing_is_settled(path: str) -> None:
     """Without its init a converted stream may be taken for Claude's again: only that is added, and
     the models beside the one that the init states."""

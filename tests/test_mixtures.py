@@ -105,9 +105,8 @@ TABLE: dict[str, tuple[Stream, str]] = {
         "gemini ge-1 unfinished"),
     # 5: nobody's, and no agent is at work
     "a new type behind a run": ([*GOOD["codex"], *NEW], CODEX),
-    "words behind a run": ([*GOOD["codex"], *SAID], f"{CODEX}, cursor None unfinished"),
-    "a run behind a run": ([*GOOD["codex"], *ASKED, *SAID, *DONE],
-        f"{CODEX}, cursor None succeeded"),
+    "words behind a run": ([*GOOD["codex"], *SAID], f"{CODEX}, {CUT}"),
+    "a run behind a run": ([*GOOD["codex"], *ASKED, *SAID, *DONE], f"{CODEX}, {CUT}"),
     "an error before any run": ([*ERROR, *GOOD["codex"]], CODEX),
     "before one whose errors name it": ([*ERROR, *GOOD["claude"]], f"{CLAUDE}, 1 event (error)"),
     "between two runs": ([*GOOD["codex"], *ERROR, *GOOD["codex"]], f"{CODEX}, {CODEX}"),
@@ -117,7 +116,7 @@ TABLE: dict[str, tuple[Stream, str]] = {
     "and then Claude again": ([*GOOD["claude"], *GOOD["codex"], *ERROR, *GOOD["claude"]],
         f"{CLAUDE}, {CODEX}, {CLAUDE}"),
     "between two runs of Cursor": ([*GOOD["cursor"], *ERROR, *GOOD["cursor"]],
-        "cursor 5f0e4a1c succeeded, cursor 5f0e4a1c succeeded, 1 event (error)"),
+        "cursor 5f0e4a1c succeeded, cursor 5f0e4a1c succeeded"),
     "that a conversion marked": ([*GOOD["cursor"], *MARKED, *GOOD["cursor"]],
         "cursor 5f0e4a1c succeeded, cursor 5f0e4a1c succeeded"),
 }  # fmt: skip
