@@ -1066,6 +1066,7 @@ class Limits:
         self.deadline, self.why = float("inf"), ""
         self.next_look = 0.0
         self.reached = ""  # the limit that failed what was open
+        self.gate = ""  # what ends the command at once
         self.stayed = False  # the command did not leave after its last run
         self.ending = ""  # how the command failed by itself
 
@@ -1082,6 +1083,8 @@ class Limits:
 
     def wait(self) -> int:
         """The most milliseconds to wait for input; 0 once a limit is reached."""
+        if self.gate:
+            return 0
         now = time.monotonic()
         if now < self.next_look:
             return round(1000 * LOOK_SECONDS)
@@ -1133,6 +1136,8 @@ class CannotStart(click.ClickException):
     def __init__(self, name: str, error: Exception) -> None:
         absent = isinstance(error, FileNotFoundError)
         why = "no such command" if absent else getattr(error, "strerror", None) or str(error)
+        if absent and " " in name:
+            why += ": write the words without quotes"
         super().__init__(f"--run {escape(name)}: {why}")
         self.status = 127 if absent else 126
 
@@ -1199,7 +1204,7 @@ class Child:
 
     def leave(self) -> None:
         """Wait for the command once it has stopped printing, and end what is left of it."""
-        if not self.limits.reached and not self.signals.caught:
+        if not (self.limits.reached or self.limits.gate or self.signals.caught):
             self.wait_for(self.limits.grace, self.has_left)
             self.limits.stayed = self.limits.stayed or not self.has_left()
         self.stop()
@@ -7028,6 +7033,8 @@ class Runs:
                 here = self.where() + ("" if choice.matches(event) else UNCLEAR)
                 count, where = matches.get(choice.text, (0, here))
                 matches[choice.text] = (count + 1, where)
+                if self.limits.left and not self.limits.gate:
+                    self.limits.gate = f"--fail-on {choice.text} matched at {here}"
         if run and run.unmet:
             run.unmet = [choice for choice in run.unmet if not choice.matches(event, well=True)]
 
@@ -7101,6 +7108,8 @@ class Runs:
         """``failure`` is a word for why."""
         run = cast("Run", session.run)
         self.end(session)
+        if (matched := describe_matches(run.matches)) and matched not in why:
+            why, shown, failure = f"{why}; {matched}", f"{shown}; {matched}", "matched"
         run.reason, run.failure = why, failure
         self.failures.append((run, shown))
 
@@ -15394,7 +15403,9 @@ def label_of(file: str, label: str | None) -> str:
 def report_command(child: Child, reporter: Reporter) -> None:
     """Say how the command of --run ended, unless it ended well."""
     limits, name = child.limits, escape(child.name)
-    if limits.stayed:
+    if limits.gate:
+        reporter.message(f"{name} was ended: {escape(limits.gate)}")
+    elif limits.stayed:
         took, last = format_time(limits.grace), "output" if reporter.failed else "result"
         reporter.message(f"{name} was ended: it did not exit within {took} of its {last}")
     elif limits.ending and reporter.failed:

@@ -77,6 +77,10 @@ CASES = {
                     "--max-time 1"),
     "a server that stays": Case("$B; sleep 60", 0, SERVES, "--grace 0.2 --max-idle 0.5"),
     "a task that ends": Case("$B; sleep 0.5; echo \"$W\"; exec sleep 60", 0, HANGS, "--grace 0.3"),
+    "matches a gate": Case("$O; exec sleep 60", 1, "sh was ended: --fail-on read matched at sh:2",
+                           "--fail-on read"),
+    "says that it was killed": Case("$O; exec sleep 60", 1, "1 call open (read a); --fail-on read "
+                                    "matched at sh:2", "--fail-on read"),
     "text": Case("echo I have fixed it; sleep 1.5", 1, "run the agent with --output-format"),
 }  # fmt: skip
 
@@ -123,6 +127,7 @@ def test_what_a_command_leaves_may_tidy_up(shell: dict[str, str], tmp_path: Path
 @pytest.mark.parametrize(("arguments", "status", "said"), [
     (("--run", "no-such-command"), 127, "--run no-such-command: no such command"),
     (("--run", "/"), 126, "--run /: Permission denied"),
+    (("--run", "cat x"), 127, "cat x: no such command: write the words without quotes"),
     (("--run",), 2, "--run needs a command"),
     (("x.ndjson", "--run", "cat"), 2, "FILE x.ndjson can't be read as well"),
     (("--only", "run=-1", "--run", "cat"), 2, "run=-N needs FILEs"),

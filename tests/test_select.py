@@ -272,7 +272,7 @@ def test_one_run_of_a_file(choice: str, runs: list[str], tmp_path: Path) -> None
     assert left("--only") == runs
     assert left("--drop") == [place for place in every if place not in runs]
     ended = run("-q", "--fail-on", choice, "a", "b", cwd=tmp_path)
-    assert ended.stderr.count("matched") == sum(place != "b:7" for place in runs)
+    assert ended.stderr.count("failed: --fail-on") == sum(place != "b:7" for place in runs)
 
 
 @pytest.mark.parametrize(
