@@ -14852,10 +14852,14 @@ def read_secrets(path: str) -> SecretValues:
 ASSIGNMENT = regex(
     r"""[ \t]*(?:export[ \t]+)?([A-Za-z_][\w.-]{0,63})[ \t]*=[ \t]*
     ((?P<quote>["'])(?P<quoted>(?:\\[\s\S]|(?!(?P=quote))[^\\])*)(?P=quote)
-        |(?P<plain>(?!["'])[^\r\n]*?))
-    (?:(?<!=)[ \t]+\#[^\r\n]*)?[ \t]*\r?(?:\n|\Z)""",
+        (?:[ \t]+\#[^\r\n]*|[ \t]*)
+        |(?!["'])[^\r\n]*)
+    \r?(?:\n|\Z)""",
     re.VERBOSE,
 )
+VALUE_COMMENT = regex(r"[ \t]#")
+SINGLE_ESCAPE = regex(r"\\([\\'])")  # between single quotes
+DOUBLE_ESCAPE = regex(r"\\([\\'\"abfnrtv])")
 BACKSLASHED = {"n": "\n", "r": "\r", "t": "\t", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 
 
@@ -14871,15 +14875,17 @@ def file_values(text: str, others: list[str]) -> Iterator[NamedValue]:
         end = text.find("\n", position) + 1 or len(text)
         named = ASSIGNMENT.match(text, position)
         if named and named[2].strip("="):  # else padding of base64, not an assignment
-            end = named.end()
-            value = named["plain"]
-            if value is None:
-                escapes = r"\\([\\'])" if named["quote"] == "'" else r"\\([\\'\"abfnrtv])"
-                value = re.sub(escapes, without_backslash, named["quoted"])
+            end, quoted = named.end(), named["quoted"]
+            if quoted is None:
+                given = value = VALUE_COMMENT.split(named[2], 1)[0].rstrip(" \t")
+            else:
+                given = named["quote"] + quoted + named["quote"]
+                escaped = SINGLE_ESCAPE if named["quote"] == "'" else DOUBLE_ESCAPE
+                value = escaped.sub(without_backslash, quoted)
             name, line = f"file:{named[1]}", text[position:end].strip(" \t\r\n")
             if is_usable(value):
                 stands = line.partition("=")[2].strip(" \t")
-                forms = (value, named["quoted"] or value, named[2], stands, line)
+                forms = (value, quoted or value, given, stands, line)
                 yield from ((name, form) for form in dict.fromkeys(forms))
             else:
                 yield name, value

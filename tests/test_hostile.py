@@ -77,11 +77,14 @@ class Expression(NamedTuple):
 # by the user, is not tried.
 TABLES: Mapping[str, Iterable[Any]] = {
     "rule": agentfmt.FAILURES.values(),
+    "expression": [expression for expression, _ in agentfmt.EXPRESSIONS],
+    "flag": [*filter(None, (*agentfmt.SCRIPTS.values(), *agentfmt.STARTS_BEHIND.values()))],
+    "DETACHED": agentfmt.DETACHED.values(),
+    "escaped": [agentfmt.SINGLE_ESCAPE, agentfmt.DOUBLE_ESCAPE],
     "wording": agentfmt.RUN_FAILURES.values(),
     "form": [form.between.encode() for form in agentfmt.FORMS],
     "quote": [b"[%b\n]" % quote for quote in agentfmt.QUOTE_ENDS],
     "begin": agentfmt.IMAGES.values(),
-    "flag": agentfmt.SCRIPT_FLAGS.values(),
     "source": [agentfmt.UNDECIDED.pattern, agentfmt.DOCUMENTS.pattern],
 } | dict.fromkeys(
     "pattern mistake fnmatch numbered escaped named whole fence reason some end".split(), ()
