@@ -6772,7 +6772,7 @@ def event_kind(event: Event) -> str:
 #
 # The state machine: when runs open and end, and their verdicts.
 # Events of a session in, the same events with their run out: redaction hides what messages say of
-# it. It must not know what agents' lines look like, nor writers.
+# it, selectors say what gates match. It must not know what agents' lines look like, nor writers.
 
 # States of a run: it is open before its init, begun after it or its first act.
 ABSENT, OPEN, BEGUN, ENDED = "absent", "open", "begun", "ended"
@@ -6803,6 +6803,7 @@ class Run:
         self.rejected = collections.Counter[str]()  # lines that aren't events, by what they are
         self.matches: Matches = {}  # of --fail-on
         self.unmet: list[Any] = []  # selectors of --fail-unless that no event has matched
+        self.nearly: dict[str, str] = {}  # what one of them did match, and why that doesn't count
         self.error: str | None = None  # the message of the last error event
         self.failure: str | None = None  # a word for that, or for the reason
         self.acted = False  # there was a call
@@ -6892,6 +6893,8 @@ class Runs:
         self.missing_ends: list[Event] = []  # for runs that ended without an event
         self.failures: list[tuple[Run, str]] = []  # messages that follow the output of their runs
         self.first_given_up, self.given_up = "", 0
+        self.seen = collections.Counter[str]()  # what a selector may match, for a summary
+        self.matched = set[str]()  # selectors of --fail-on
 
     def step(self, session: Session, event: Event) -> None:
         """Give an event its run. ``ends`` has what must precede it, or follow it."""
@@ -7027,16 +7030,25 @@ class Runs:
         run = event.run
         if run and event.type == "tool_call" and (self.fail_on or run.unmet):
             event.started = run.calls.get(event.call_id)
+        if self.fail_on and not self.tells:
+            kinds = ["event"]
+            if event.type == "tool_call" and not event.started:
+                kinds += ["call", "command"] if tool_of(event)[0] == "shell" else ["call"]
+            self.seen.update(kinds)
         for choice in self.fail_on:
             noted = event.started and choice.matches(event.started, unclear=True)
             if not noted and choice.matches(event, unclear=True):
                 here = self.where() + ("" if choice.matches(event) else UNCLEAR)
+                self.matched.add(choice.text)
                 count, where = matches.get(choice.text, (0, here))
                 matches[choice.text] = (count + 1, where)
                 if self.limits.left and not self.limits.gate:
                     self.limits.gate = f"--fail-on {choice.text} matched at {here}"
         if run and run.unmet:
             run.unmet = [choice for choice in run.unmet if not choice.matches(event, well=True)]
+            for choice in run.unmet:
+                if why := choice.falls_short(event, self.where()):
+                    run.nearly[choice.text] = f": {self.redacted(why, 'command', run)}"
 
     def begin(self, session: Session, event: Event) -> None:
         run = cast("Run", session.run)
@@ -7054,7 +7066,10 @@ class Runs:
         idle = failure is None and run.agent == Cursor.name and not run.acted
         if idle and is_idle(Node(details(event))):  # its result has all words
             failure = IDLE, "error"
-        unmet = (f"no event matched --fail-unless {choice.text}" for choice in run.unmet)
+        unmet = (
+            f"no event matched --fail-unless {choice.text}{run.nearly.get(choice.text, '')}"
+            for choice in run.unmet
+        )
         gates = "; ".join(filter(None, (describe_matches(run.matches), *unmet)))
         if failure is None and not gates:
             run.succeeded = True
@@ -7176,6 +7191,11 @@ class Runs:
             yield event
 
     def end_input(self) -> None:
+        """Say what was given up, and with a summary which gates have seen nothing of theirs."""
+        for choice in self.fail_on if not self.tells else ():
+            if choice.text not in self.matched:
+                seen = plural(self.seen[choice.kind()], choice.kind())
+                self.reporter.message(f"--fail-on {choice.text}: none of {seen}")
         if self.given_up:
             more = f" and {self.given_up - 1} more" if self.given_up > 1 else ""
             self.reporter.failure(
@@ -8245,7 +8265,7 @@ def inner_parts(node: Any) -> Iterator[tuple[Any, str, bool]]:
 
 
 def excerpt_of(node: Any) -> str:
-    return source_of(node).split("\n")[0][:30]
+    return "".join(source_of(node).split()[:1])[:30]
 
 
 def changes_line(program: str, *rest: str) -> bool:
@@ -8696,6 +8716,28 @@ class Selector(NamedTuple):
             if not ended or not (asked or outcome.status == "ok"):
                 return False
         return all(term.matches(event, unclear=unclear, well=well) for term in self.terms)
+
+    def falls_short(self, event: Event, where: str) -> str:
+        """Why a call that has ended, and matches, isn't enough for --fail-unless, or ""."""
+        if event.type != "tool_call" or event.subtype != "completed" or not self.matches(event):
+            return ""
+        outcome, asked = outcome_of(event), [term for term in self.terms if term.key == "command"]
+        if outcome.begun:
+            return f"what matches at {where} goes on in the background"
+        if outcome.status != "ok":
+            return f"what matches at {where} ended with status {outcome.status}"
+        for command in commands_of(event) if asked else ():
+            named = tuple(command.spellings())
+            if command.hidden and all(term.fits(named, unclear=False) for term in asked):
+                hidden = f"but its status is hidden by {command.hidden}"
+                return f"{command.words[0]} ran at {where}, {hidden}"
+        return ""
+
+    def kind(self) -> str:
+        """What is asked, for people: an event, a call, or a command."""
+        keys = {term.key for term in self.terms}
+        of_call = not keys.isdisjoint(("tool", "status", "path", "target", "change"))
+        return "command" if "command" in keys else "call" if of_call else "event"
 
     def names(self, kind: str) -> bool:
         """Does a term name this type without a wildcard?"""

@@ -186,7 +186,7 @@ LIBRARY = (
 )
 BELOW = {  # section -> what the objects that it is given do, and the word for that in its head
     "messages": {"write_lines": "output", "erase": "output", "without_learnt": "redaction"},
-    "runs": {"identity": "redaction"},
+    "runs": {"identity": "redaction", "falls_short": "selectors"},
     "notes": {"noted": "writer"},
 }
 

@@ -164,11 +164,11 @@ def test_why_a_run_failed(why: str, word: str) -> None:
 
 @pytest.mark.parametrize("verdict", [True, False])
 def test_a_run_that_is_matched(verdict: bool) -> None:
-    """If its result is an error, that is why it failed."""
+    """If its result is an error, both reasons are named."""
     data = init() + started() + completed() + result(is_error=verdict, result="429")
     (row,) = rows(data, "runs", "--fail-on", "read")
-    assert row["failure"] == ("limit" if verdict else "matched")
-    assert (row["reason"] == "429") == verdict
+    assert row["failure"] == "matched"
+    assert row["reason"] == ("429; " if verdict else "") + "--fail-on read matched at stdin:2"
 
 
 @pytest.mark.parametrize(("end", "word"), [
