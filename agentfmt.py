@@ -504,6 +504,8 @@ def encode_parts(value: Any) -> Iterator[bytes]:
         elif isinstance(piece, dict):
             items = (part for pair in piece.items() for part in (b",", pair[0], b":", pair[1]))
             pending += reversed([b"{", *itertools.islice(items, 1, None), b"}"])
+        elif isinstance(piece, Struct):
+            pending.append(msgspec.structs.asdict(piece))
         elif isinstance(piece, (list, tuple)):
             items = (part for item in piece for part in (b",", item))
             pending += reversed([b"[", *itertools.islice(items, 1, None), b"]"])

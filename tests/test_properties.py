@@ -298,7 +298,7 @@ def selectors_for(data: bytes) -> list[str]:
     """A selector for each type, tool and status of a stream in Cursor's vocabulary."""
     rows, kinds = convert(data, "-t", "calls").objects, convert(data, *VIEWS["cursor"]).objects
     tools = {row[name] for row in rows for name in ("tool", "name")}
-    found = {f"tool=={tool}" for tool in tools if "," not in tool}
+    found = {f"tool=={tool}" for tool in tools if not {*tool} & {*",["}}
     found |= {f"type=={event['type']}" for event in kinds if isinstance(event.get("type"), str)}
     return sorted(found | {f"status={status}" for status in agentfmt.STATUSES})
 

@@ -281,6 +281,12 @@ def test_files_of_a_run() -> None:
     assert convert(init() + same + result(), "--fail-unless", "change").status == 1
 
 
+def test_a_row_of_a_cut_emoji_has_its_files() -> None:
+    changed = completed("c", "editToolCall", {"success": {"linesAdded": 1}}, args={"path": "a.py"})
+    [row] = rows(run_of(event("user", message=message("cut \ud83d", "user")), changed), "runs")
+    assert (row["prompt"], [file["path"] for file in row["files"]]) == ("cut \ud83d", ["a.py"])
+
+
 def test_files_of_a_patch() -> None:
     """One that is moved has its new name."""
     patch = "*** Begin Patch\n*** Update File: a.py\n*** Move to: b/a.py\n@@\n-x\n+y\n+z\n"
