@@ -1420,25 +1420,35 @@ def is_prompt(event: Any) -> bool:
 
 
 IN_THE_MIDDLE = "error_unfinished"  # the subtype of a result that no line of a session states
-# What a failed run needs, in a word for whoever starts it again: the first wording that is found.
-STATUS_CODE = r"(?<![\w.])(?<!\.\w\w:)(?:{})(?!:?\w)"  # of HTTP, but no place in a file
+# What a failed run needs, in a word for whoever starts it again: the first wording that is found. A
+# status of HTTP, or a phrase of its own: names of tests, places in files and counts hold both.
+STATUS_CODE = (
+    r"(?:\A\W*|\b(?:status|code|http|error|repeated|got|received|with)(?:/\d\.\d)?\W{{0,3}}"
+    r"(?:code\W{{1,2}})?|\()(?:{})(?!\w|[:.,/-]\w)(?! (?:tests?|files?|lines?|times)\b)"
+)
+STATED_PHRASE = r"(?<![\w./-])(?:{})(?![\w/-]|\.\w|\()"
+LIMITED = (
+    r"(?:rate[ _-]?limit(?:s|ed|ing)?|quota)(?:[ _]?(?:error|exceeded|exhausted|reached))?"
+    r"|too many requests|resource[ _]exhausted|credits?|billing"
+)
 RUN_FAILURES = {
     "budget": (
         r"(?i)max(?:imum)?[ _-]?(?:(?:number of|allowed|session|agent|tool|steps?|api)[ _-]?)*"
         r"(?:turn|step|action|iteration|budget|cost)|(?:turn|step|iteration|cost)s? limit"
         r"|\b(?:stopped|finished): max|\bbudget (?:\w+ ){0,2}(?:exceed|reach|exhaust|spent)"
-        r"|(?:exceed|reach|exhaust|over)\w* (?:\w+ ){0,3}budget\b"
+        r"|(?:exceed|reach|exhaust|over)\w* (?:\w+ ){0,3}budget\b|\bcredit balance is too low"
+        r"|\binsufficient[ _](?:balance|funds)|\bpayment required"
     ),
     "overloaded": (
-        rf"(?i){STATUS_CODE.format('503|529')}|overload|at (?:full )?capacity|capacity[ _]exhausted"
-        r"|\bno capacity|service (?:is )?(?:currently |temporarily )?unavailable|high demand"
+        rf"(?i){STATUS_CODE.format('503|529')}|{STATED_PHRASE.format('overloaded(?:_error)?')}"
+        r"|\bat (?:full )?capacity\b|\bcapacity[ _]exhausted|\bno capacity\b|\bhigh demand\b"
+        r"|\bservice (?:is )?(?:currently |temporarily )?unavailable"
         r"|\b(?:server|service|model|engine) is (?:currently |too )?busy"
     ),
     "limit": (
-        rf"(?i){STATUS_CODE.format('429')}|rate[ _-]?limit|quota|usage limit"
-        r"|hit your .{0,40}limit|limit (?:reached|exceeded)|credits?\b|billing|payment required"
-        r"|too many requests|resource[ _]exhausted|insufficient[ _](?:balance|funds)"
-        r"|max_output_tokens"
+        rf"(?i){STATUS_CODE.format('429')}"
+        rf"|{STATED_PHRASE.format(LIMITED)}"
+        r"|\busage limit|\bhit your .{0,40}limit|\blimit (?:reached|exceeded)"
     ),
     "auth": (
         rf"(?i){STATUS_CODE.format('401|403')}|authori[sz]|forbidden|log(?:ged)?[ -]?in\b"
@@ -1453,8 +1463,48 @@ RUN_FAILURES = {
         r"(?:\W*(?:error\w*|success)?\Z| by )"
     ),
     "unfinished": rf"{IN_THE_MIDDLE}|ended without an answer",
+    "cut": r"(?i)max_output_tokens|output token (?:maximum|limit)",
 }
 FAILURE_WORDS = (*RUN_FAILURES, "matched", "error")  # matched: a gate of the command line
+# Why an agent stopped, in small letters: the word for the failure, and what to say. Where there is
+# no word, it was an error, which the last words tell. Other reasons are no failure.
+STOPS: dict[str, tuple[str | None, str]] = {
+    stop: (failure, why)
+    for (failure, why), stops in {
+        ("cut", "its answer was cut off at the output limit"): "maxtokens length",
+        ("cut", "its answer was cut off, the context window is full"): "modelcontextwindowexceeded",
+        ("cut", "its answer was cut off by a filter"): "contentfilter",
+        ("error", "the model refused"): "refusal",
+        ("unfinished", "it ended in the middle of its work"): "tooluse pauseturn",
+        ("unfinished", "it ended at a call that waits for somebody"): "tooldeferred",
+        ("unfinished", "it was stopped"): "malformedtooluseexhausted tooldeferredunavailable",
+        ("interrupted", "it was stopped"):
+            "hookstopped aborted cancelled canceled",
+        ("budget", "it was stopped"):
+            "maxturns budgetexhausted maxturnrequests maxiterations",
+        ("limit", "it was stopped"): "blockinglimit rapidrefillbreaker prompttoolong",
+        (None, "it was stopped"):
+            "error unknown other apierror imageerror modelerror turnsetupfailed "
+            "structuredoutputretryexhausted",
+    }.items()
+    for stop in stops.split()
+}  # fmt: skip
+# When it may be tried again, where the reason says after what time.
+RETRY_AFTER = regex(
+    r"(?i)\b(?:retry|try again|wait|resets?)(?:[ -](?:again|after|in|for))*\W{1,2}(?:about )?"
+    r"((?:\d{1,9}(?:\.\d{1,9})? ?(?:ms|milliseconds?|[smhd]|sec(?:ond)?s?|min(?:ute)?s?|hours?"
+    r"|days?)\b ?(?:and )?)+)"
+)
+UNITS = {"ms": 1, "mil": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+def retry_after(reason: str) -> int | None:
+    """After how many milliseconds a run may be tried again, if its reason says so."""
+    if not (told := RETRY_AFTER.search(reason)):
+        return None
+    parts = re.findall(r"([0-9.]+) ?([a-z]+)", told[1].lower())
+    units = (UNITS.get(unit) or UNITS.get(unit[:3]) or UNITS[unit[0]] for _, unit in parts)
+    return round(sum(float(part[0]) * unit for part, unit in zip(parts, units, strict=True)))
 
 
 def failure_in(reason: str) -> str | None:
@@ -3665,6 +3715,7 @@ class Translator:
     saved = False  # is it a session that the agent saved? No line ends its runs.
     clocks = False  # lines are written when things happen: calls that overlap state their times
     exit_code = ""  # an expression for the exit status of a command, where its output states it
+    good_stops: Collection[str] = ()  # if given: reasons to stop that are none of a failure
     of_run: tuple[str, ...] = ()
 
     @staticmethod
@@ -3962,8 +4013,8 @@ class Translator:
         members = {"error": error or None} | members
         values = {key: decode_raw(value) for key, value in members.items()}
         if subtype == "success" and (flaw := self.flaw(Node(values))):
-            subtype, values = "error", dict(zip(("error", "failure"), flaw, strict=True))
-            members |= values
+            subtype, found = "error", dict(zip(("error", "failure"), flaw, strict=True))
+            values, members = values | found, members | found
         if subtype not in ("success", ""):
             reason = [values.get(name) for name in ("error", "errors", "message", "result")]
             said = f"{values.get('api_error_status')} {error_message(reason)} {subtype}"
@@ -3985,11 +4036,14 @@ class Translator:
     def flaw(self, result: Any) -> Flaw | None:
         """Why a result that says success, with these members, isn't one: something stopped the
         agent, which has said and done nothing since; or it never did, and took no tokens; or its
-        last words are an error of its host's, which took none."""
+        last words are an error of its host's, which took none; or it stopped for another reason
+        than that it was done."""
         answer, (words, tokens) = result["result"], self.last_words(result)
         reason = self.silent_reason
         silent = not answer or (isinstance(answer, str) and answer.strip() in ("", reason))
-        sure = is_idle(result) if reason == IDLE else silent
+        stops = (self.stop_flaw(*stop, words) for stop in self.stop_reasons(result))
+        stopped = next(filter(None, stops), None)
+        sure = is_idle(result) and not stopped if reason == IDLE else silent
         if reason and sure and not self.saved:
             return reason, failure_in(reason)
         error = ERROR_ANSWER.search(words) if tokens == 0 else None
@@ -3997,7 +4051,23 @@ class Translator:
             where = "ends in" if error.start() else "is only"
             reason = f"its answer {where} an error: {(error[1] or error[0]).strip()}"
             return reason, failure_in(reason)
-        return None
+        return stopped
+
+    def stop_reasons(self, _result: Any) -> Iterable[tuple[str, Any]]:
+        """Why the agent stopped, as its lines say: the names of members, and reasons."""
+        return ()
+
+    def stop_flaw(self, member: str, stop: Any, words: str) -> Flaw | None:
+        """What is wrong with a run that was stopped for a reason. Where that is an error, the last
+        words tell it."""
+        spelling = re.sub(r"(?<=^aborted)_.*|[_ -]", "", as_text(stop).lower())
+        unknown = (None, "it was stopped") if self.good_stops and stop else None
+        known = None if spelling in self.good_stops else STOPS.get(spelling, unknown)
+        if known is None:
+            return None
+        failure, why = known
+        told = words.strip() if failure is None else ""
+        return told or f"{why} ({member} {stop})", failure or (None if told else "error")
 
     def last_words(self, result: Any) -> tuple[str, int | None]:
         """The last message of a run, with the tokens that it took: as its result has them."""
@@ -4127,16 +4197,6 @@ ERROR_ANSWER = regex(
 )
 
 
-CUT_OFF = ("limit", "its answer was cut off at the output limit")
-IN_ITS_WORK = ("unfinished", "it ended in the middle of its work")
-
-
-def stopped_by(stops: Mapping[str, tuple[str, str]], member: str, stop: str) -> Flaw:
-    """What is wrong with a run whose model stopped for one of the reasons in a table."""
-    failure, why = stops[stop]
-    return f"{why} ({member} {stop})", failure
-
-
 def is_idle(result: Any) -> bool:
     """Does a result hold no words, and state that the model wrote none?"""
     answer, turns, tokens = result["result"], result["num_turns"], tokens_out(result["usage"])
@@ -4168,6 +4228,7 @@ SAVED_TYPES = word_set(
 CLAUDE_INIT = {"permission_mode": "permissionMode"} | {
     name: name for name in "apiKeySource cwd model permissionMode tools mcp_servers".split()
 }
+COSTS_GO_ON = [2, 1, 277]  # the version from which on a process states those before it, too
 
 
 class Claude(Translator):
@@ -4255,7 +4316,11 @@ class Claude(Translator):
         own = members(self.event.raw)
         self.woken, self.stopped_agent, self.last_call, self.final = False, "", None, None
         self.by_schema = b'"StructuredOutput"' in bytes(own.get("tools", b""))
-        self.begin(**{CLAUDE_INIT[key]: own[key] for key in own if key in CLAUDE_INIT})
+        told = {CLAUDE_INIT[key]: own[key] for key in own if key in CLAUDE_INIT}
+        version = as_text(decode_raw(own.get("claude_code_version", b""))).split(".")
+        if [int(part) for part in version if part.isdigit() and len(part) < 9] >= COSTS_GO_ON:
+            told["claude_code_version"] = own["claude_code_version"]
+        self.begin(**told)
 
     def task(self, subtype: str, notice: Any) -> None:
         task = as_text(notice["task_id"])
@@ -4407,16 +4472,10 @@ class Claude(Translator):
     def flaw(self, result: Any) -> Flaw | None:
         """Neither does a run succeed that the model or the host stopped, that lost a sub-agent, or
         that owes the answer by a schema; nor does an error of the host become an answer."""
-        final, structured = self.final_line(), any(result[name] is not None for name in STRUCTURED)
-        stop = as_text(final["message.stop_reason"] if self.saved else result["stop_reason"])
-        end, answer = as_text(result["terminal_reason"]), as_text(result["result"]).strip()
+        answer = as_text(result["result"]).strip()
         if flaw := super().flaw(result):
             return flaw
-        if stop in CLAUDE_STOPS and not structured:
-            return stopped_by(CLAUDE_STOPS, "stop_reason", stop)
-        if end.startswith("aborted_") or end in CLAUDE_ENDS:
-            return f"it was stopped (terminal_reason {end})", CLAUDE_ENDS.get(end, "interrupted")
-        if self.by_schema and not structured:
+        if self.by_schema and not has_structure(result):
             return "it gave no answer by the schema that was asked for", None
         if answer and answer == self.words_of_host:
             if self.host_failed:
@@ -4424,6 +4483,12 @@ class Claude(Translator):
             if self.latest_main == "tool_call":
                 return f"its answer is only its host's: {answer}", "unfinished"
         return self.unanswered() if self.stopped_agent else None
+
+    def stop_reasons(self, result: Any) -> Iterator[tuple[str, Any]]:
+        if not has_structure(result):
+            stop = self.final_line()["message.stop_reason"] if self.saved else result["stop_reason"]
+            yield "stop_reason", stop
+        yield "terminal_reason", result["terminal_reason"]
 
     def unanswered(self) -> Flaw | None:
         """Why work goes on that the agent never came back to, if it does."""
@@ -4477,6 +4542,11 @@ class Claude(Translator):
         self.answer(identity, content, failed=failed, **more)
 
 
+def has_structure(result: Any) -> bool:
+    """Does a result hold the answer by a schema?"""
+    return any(result[name] is not None for name in STRUCTURED)
+
+
 CLAUDE_SHELLS = ("BashOutput", "KillShell", "KillBash")
 SYNTHETIC = "<synthetic>"  # the model of messages that the host wrote
 
@@ -4486,31 +4556,6 @@ def states_error(line: Any) -> bool:
     return bool(line.error) or True in (line.is_api_error_message, line.isApiErrorMessage)
 
 
-# Why the model stopped, where that is no success: the word for the failure, and what to say.
-CLAUDE_STOPS = {
-    "max_tokens": CUT_OFF,
-    "model_context_window_exceeded": (
-        "limit",
-        "its answer was cut off, the context window is full",
-    ),
-    "refusal": ("error", "the model refused"),
-    "tool_use": IN_ITS_WORK,
-    "pause_turn": IN_ITS_WORK,
-    "tool_deferred": ("unfinished", "it ended at a call that waits for somebody"),
-}
-# Why the host stopped the run, where it did: the word for the failure.
-CLAUDE_ENDS = {
-    end: failure
-    for failure, ends in {
-        "interrupted": "hook_stopped",
-        "budget": "max_turns budget_exhausted",
-        "limit": "blocking_limit rapid_refill_breaker prompt_too_long",
-        "unfinished": "malformed_tool_use_exhausted tool_deferred tool_deferred_unavailable",
-        "error": "api_error image_error model_error structured_output_retry_exhausted "
-                 "turn_setup_failed",
-    }.items()
-    for end in ends.split()
-}  # fmt: skip
 # What a command of the host printed.
 LOCAL_COMMAND = regex(r"\s*<local-command-(\w+)>(.*?)(?:</local-command-|\Z)", re.DOTALL)
 DIAGNOSTIC = "[ede_diagnostic]"  # begins the error of a run that ended in the middle of something
@@ -5379,7 +5424,6 @@ class OpenCode(Translator):
     reason: Any = None  # why the last step finished
     message: Any = None  # that the last step is a part of; a retry repeats a step of the same one
     void = False  # the last step neither said nor called anything
-    cuts = ("length", "content-filter")  # reasons of a step whose words were cut off
     voids = ("unknown", "other")  # reasons that say nothing, unless nothing was said or done
     failed_before = False  # the current step: an error ended an earlier one
     refused = ""  # the last call, if it was rejected
@@ -5432,10 +5476,9 @@ class OpenCode(Translator):
 
     def done(self, line: Any) -> None:
         rejected = as_list(line.rejected)
-        told = self.reason in (*self.cuts, *self.voids)
         if rejected and self.reason == "tool-calls" and self.latest != "assistant":
             self.stop_at(first_names(map(str, rejected)))
-        elif line.reason == "idle" and self.latest in ACT_TYPES and not told:
+        elif line.reason == "idle" and self.latest in ACT_TYPES and self.reason in GOING_ON:
             self.reason = "stop"
         self.finish()
 
@@ -5473,20 +5516,22 @@ class OpenCode(Translator):
     def settled(self) -> bool:
         return self.in_turn and (self.fatal_error or self.reason or "tool-calls") != "tool-calls"
 
+    def stop_reasons(self, _result: Any) -> Iterable[tuple[str, Any]]:
+        return [("last step", self.reason)] if self.void or self.reason not in self.voids else ()
+
     def finish(self) -> None:
-        cut = self.reason in self.cuts
-        failed = self.reason == "error" or (self.void and self.reason in self.voids)
-        if self.fatal_error or failed or cut:
-            failure = "limit" if cut and not self.fatal_error else None
-            error = self.fatal_error or f"its last step ended: {self.reason}"
-            self.end(error, failure=failure)
+        if self.fatal_error:
+            self.end(self.fatal_error)
         elif self.reason == "tool-calls" and self.latest != "assistant" and self.refused:
             self.stop_at(self.refused, "unfinished")
-        elif self.reason not in (None, "tool-calls"):
+        elif self.reason not in GOING_ON:
             self.end()
         elif self.reason is None and self.latest in ACT_TYPES:
             what = "its last step never finished; OpenCode sometimes loses its last event"
             self.report_error(what)
+
+
+GOING_ON = (None, "tool-calls")  # why a step finished that others follow
 
 
 class Droid(Translator):
@@ -5838,14 +5883,10 @@ class Pi(Saved):
             self.end(error, subtype="error")
         self.final = None
 
-    def flaw(self, result: Any) -> Flaw | None:
-        """Nor does a run succeed whose last message was cut off, or calls something."""
-        stop = as_text(self.final.stopReason) if self.final else ""
-        stopped = stop in PI_STOPS
-        return stopped_by(PI_STOPS, "stopReason", stop) if stopped else super().flaw(result)
+    def stop_reasons(self, _result: Any) -> Iterable[tuple[str, Any]]:
+        return [("stopReason", self.final.stopReason)] if self.final else ()
 
 
-PI_STOPS = {"length": CUT_OFF, "toolUse": IN_ITS_WORK}
 
 # ---------------------------------------------------------------- more agents
 #
@@ -5940,7 +5981,9 @@ class Grok(Translator):
     name = "grok"
     named_late = True
     places = places_in("text data", "thought data")
+    good_stops = ("endturn",)
     responses = 0  # of the model
+    reason: Any = None  # why it stopped
 
     def read(self, line: Any) -> None:
         kind = self.event.type
@@ -5966,14 +6009,16 @@ class Grok(Translator):
 
     def result(self, line: Any) -> None:
         """End the run; no line before names the session."""
-        reason = as_text(line["stopReason"])
-        good = reason.replace("_", "").lower() == "endturn" and not self.fatal_error
+        self.reason = line["stopReason"]
         names = {"usage": "usage", "num_turns": "num_turns", "total_cost_usd": "total_cost_usd"}
         outcome = known_members({name: line[own] for name, own in names.items()})
         outcome["session_id"] = line["sessionId"]
         if line["structuredOutput"] is not None:
             outcome["result"] = encode_json(line["structuredOutput"]).decode()
-        self.end("" if good else self.fatal_error or f"stopped: {reason}", **outcome)
+        self.end(self.fatal_error, **outcome)
+
+    def stop_reasons(self, _result: Any) -> Iterable[tuple[str, Any]]:
+        return [("stopReason", self.reason)]
 
 
 class GrokMessages(Claude):
@@ -6103,6 +6148,8 @@ class Cline(Translator):
 
     name = "cline"
     own_types = frozenset(("agent_event",))
+    good_stops = ("completed",)
+    reason = ""  # why it stopped
     places = places_in("agent_event event.text event.reasoning")
     fragments = places_in("agent_event event.accumulated event.update")
     exit_code = r"(?m)^\[?Command exited with code (-?[0-9]{1,9})\]?\s*\Z"
@@ -6120,14 +6167,15 @@ class Cline(Translator):
         elif kind == "error":  # stderr's
             self.report_error(line["message"])
         elif kind == "run_result":
-            reason = as_text(line["finishReason"]) or "unknown"
-            good, text = reason == "completed", line["text"]
+            self.reason = as_text(line["finishReason"]) or "unknown"
             names = {"duration_ms": "durationMs", "num_turns": "iterations", "usage": "usage"}
             stated = {name: line[own] for name, own in names.items()}
-            failure = first_text(self.fatal_error, text if reason == "error" else "")
-            why = "" if good else failure or f"finished: {reason}"
             self.use_model(line["model.id"])
-            self.end(why, result=text, **stated)
+            good = self.reason in self.good_stops
+            self.end("" if good else self.fatal_error, result=line["text"], **stated)
+
+    def stop_reasons(self, _result: Any) -> Iterable[tuple[str, Any]]:
+        return [("finishReason", self.reason)]
 
     def follow(self, what: Any, of: Any, event: Any) -> None:
         delta = what == "content_start"
@@ -6346,6 +6394,8 @@ class Acp(Translator):
     name = "acp"
     places = places_in("- params.update.content.text")
     of_run = ("prompted",)
+    good_stops = ("endturn",)
+    reason: Any = None  # why it stopped
     prompted = False
     plans = 0
 
@@ -6372,13 +6422,16 @@ class Acp(Translator):
         elif method:
             remember(self.asked, as_word(line["id"]), None)
         elif reason and self.in_turn:
-            error = "" if reason == "end_turn" else f"stopped: {reason}"
-            self.end(error, usage=line["result.usage"])
+            self.reason = reason
+            self.end(usage=line["result.usage"])
         elif line["error"] is not None and self.in_turn and as_word(line["id"]) not in self.asked:
             told, details = (error_message(line[name]) for name in ("error", "error.data"))
             if told == "Internal error" and details:
                 told = ""
             self.end(": ".join(filter(None, (told, details))) or "error")
+
+    def stop_reasons(self, _result: Any) -> Iterable[tuple[str, Any]]:
+        return [("stopReason", self.reason)]
 
     def update(self, what: Any, update: Any) -> None:
         text = update["content.text"]
@@ -6790,7 +6843,7 @@ class Run:
 
     def __init__(self, session: str | None, where: str) -> None:
         self.session = session
-        self.label = session  # as it is printed
+        self.label: str | None = None  # as it is printed: null until a line states it
         self.where = where  # FILE:LINE of its first event
         self.number = 0  # of the runs that begin in its FILE, from 1
         self.state = OPEN
@@ -7011,14 +7064,19 @@ class Runs:
         run.state = BEGUN if event.type in ACT_TYPES else OPEN
         run.unmet = [*self.fail_unless]
         self.check_selectors(event, run.matches)
-        if run.session:
-            run.label = self.reporter.redaction.identity(run.session)
+        if not session.anonymous:
+            self.name(run)
         if event.kind != END:  # an end alone is not the run that an error came before
             self.file.outside.pop(EARLY, None)
         if session.takes_strays:
             self.file.outside.pop(STRAY, None)
         if session.key is not None:
             self.file.outside.pop(session.key, None)
+
+    def name(self, run: Run) -> None:
+        """A line states the session of a run."""
+        if run.session:
+            run.label = self.reporter.redaction.identity(run.session)
 
     def count_event(self, session: Session, event: Event) -> None:
         run = cast("Run", session.run)
@@ -7063,6 +7121,9 @@ class Runs:
 
     def judge(self, session: Session, event: Event) -> None:
         run, failure = cast("Run", session.run), failure_of(event)
+        if event.session_id not in (None, run.session):  # only the last line names it
+            run.session = event.session_id
+            self.name(run)
         if self.limits.reached:
             failure = self.limits.reached, "error"
         idle = failure is None and run.agent == Cursor.name and not run.acted
@@ -7696,7 +7757,7 @@ class Totals:
         self.runless = 0  # FILEs without a run
         self.files: dict[str, FileChange] = {}  # by their path in the run's directory
         self.model = ""
-        self.models: dict[str, None] = {}  # all of them, in order
+        self.models: dict[str, Any] = {}  # all of them, in order -> what each took, if stated
 
     @property
     def verdict(self) -> str:
@@ -7737,10 +7798,12 @@ class Totals:
         """Note the models that an init or a result names; a list has all that worked."""
         self.model = first_text(members.get("model"), self.model)
         listed = [*filter(None, map(as_text, as_list(members.get("models"))))][:MAX_NAMES]
+        usage = as_object(members.get("modelUsage"))
         if listed:
             self.models = dict.fromkeys(listed)
         elif self.model:
             self.models[self.model] = None
+        self.models |= {name: usage[name] for name in self.models if name in usage}
 
     def count_call(self, call: FinishedCall) -> None:
         ending = outcome_of(call.event)
@@ -7844,6 +7907,7 @@ class RunNotes:
         self.calls: dict[str | None, OpenCall] = {}
         self.totals = Totals()
         self.started_ms: int | None = None  # since 1970, as the run's first events state
+        self.sums_up = False  # the cost that it states is its session's, of other processes as well
         self.since = time.monotonic()
         self.prompt = ""  # its first line
 
@@ -7868,7 +7932,9 @@ class RunNotes:
         elif event.type in WAITS:
             self.wait_for(event)
         elif event.type == "system" and event.subtype == "init":
-            self.cwd = first_text(details(event).get("cwd"))
+            told = details(event)
+            self.cwd = first_text(told.get("cwd"))
+            self.sums_up = "claude_code_version" in told  # it stands where that is so
 
     def think(self, event: Any) -> str:
         """Note a thought. Returns the incomplete line of words before it: they are over."""
@@ -7960,7 +8026,7 @@ class Notes:
     def __init__(self, reporter: Reporter) -> None:
         self.reporter = reporter
         self.total = Totals()
-        self.costs: dict[str | None, float] = {}  # by session, of all its runs so far
+        self.costs: dict[Any, float] = {}  # by session and place, of all its runs so far
         self.outside = collections.Counter[str]()  # printed redactions outside any run
         self.reported = collections.Counter[str]()  # those of them that stand in a summary
         self.run: Run | None = None  # of the event that is being written
@@ -8016,7 +8082,8 @@ class Notes:
 
     def note_end(self, event: Event, run: Run, totals: Totals) -> None:
         """Note how a run ended."""
-        totals.stated = result_numbers(event, self.costs)
+        place = "" if notes_of(run).sums_up else run.file
+        totals.stated = result_numbers(event, place, self.costs)
         totals.runs_stating = dict.fromkeys(totals.stated, 1)
         if totals.stated.keys() & TOKENS.keys():
             totals.runs_stating["tokens"] = 1
@@ -8041,9 +8108,9 @@ TOKENS = {
 }  # fmt: skip
 
 
-def result_numbers(event: Event, costs: dict[str | None, float]) -> dict[str, float]:
+def result_numbers(event: Event, place: str, costs: dict[Any, float]) -> dict[str, float]:
     """The numbers that a result states: milliseconds, turns, dollars, tokens. It states the cost of
-    all runs of its session: ``costs`` holds that of those before, by session."""
+    all runs of its session, in a place: ``costs`` holds that of those before, by both."""
     members = details(event) if event.type == "result" else {}
     usage, cost = as_object(members.get("usage")), members.get("total_cost_usd")
     numbers: dict[str, float | None] = {
@@ -8053,9 +8120,9 @@ def result_numbers(event: Event, costs: dict[str | None, float]) -> dict[str, fl
     } | {kind: as_count(usage.get(name)) for kind, name in TOKENS.items()}
     session, cost = event.run.session, numbers["cost"]
     if cost and session:
-        before = costs.get(session, 0)
+        before = costs.get((session, place), 0)
         numbers["cost"] = cost - before if before <= cost else cost
-        remember(costs, session, cost, MAX_RUNS)
+        remember(costs, (session, place), cost, MAX_RUNS)
     return {name: number for name, number in numbers.items() if number is not None}
 
 
@@ -14155,11 +14222,12 @@ class RunTable(Table):
             "run": run.number,
             "agent": run.agent,
             "model": totals.model or None,
-            "models": [*totals.models],
+            "models": [model_row(name, Node(took)) for name, took in totals.models.items()],
             "prompt": notes.prompt or None,
             "verdict": totals.verdict,
             "reason": run.reason,
             "failure": failure_word(run),
+            "retry_after_ms": retry_after(run.reason or ""),
             "location": run.where,
             "started_ms": notes.started_ms,
             "started": stated_time(notes.started_ms),
@@ -14176,6 +14244,15 @@ class RunTable(Table):
             "cost_usd": numbers.get("cost"),
             "answer": answer or None,
         }
+
+
+def model_row(name: str, took: Node) -> dict[str, Any]:
+    return {
+        "model": name,
+        "tokens_in": as_count(took["inputTokens"]),
+        "tokens_out": as_count(took["outputTokens"]),
+        "cost_usd": as_dollars(took["costUSD"]),
+    }
 
 
 class CallTable(Table):

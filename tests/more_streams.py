@@ -167,7 +167,7 @@ GROK: dict[str, Stream] = {
         grok_end(usage={"input_tokens": 3}, num_turns=2)], *GROK_CALLS, GROK_NOT_FOUND, "{mcp} gh/list"),
     "grok-older": ok([{"type": "text", "data": "Hi"}, grok_end("EndTurn")]),
     "grok-stopped": fails([{"type": "text", "data": "Hi"}, {"type": "max_turns_reached"},
-        grok_end("max_turn_requests")], "failed: stopped: max_turn_requests"),
+        grok_end("max_turn_requests")], "failed: it was stopped (stopReason max_turn_requests)"),
     "grok-error": fails([{"type": "thought", "data": "Hm"}, {"type": "error", "message": "No such model."}],
         "No such model."),
     "grok-error-and-end": fails([{"type": "text", "data": "Hm"}, {"type": "error", "message": "Overloaded."},
@@ -315,7 +315,7 @@ CLINE: dict[str, Stream] = {
         *CLINE_SAID, cline_end()]),
     "cline-aborted": fails([*CLINE_FIRST, CLINE_STEP, cline("run_abort_requested", reason="sigint"),
         cline_end("aborted"), cline("run_aborted", reason="local_abort", message="stopped")],
-        "failed: finished: aborted"),
+        "failed: it was stopped (finishReason aborted)"),
     "cline-cut": fails([*CLINE_FIRST, *CLINE_SAID], "ended without a result"),
 }  # fmt: skip
 
@@ -496,7 +496,7 @@ ACP: dict[str, Stream] = {
         acp_end()]),
     "acp-prompted-again": ends([ACP_PROMPT, acp_says("Hm"), ACP_PROMPT, acp_says("Done."), acp_end()],
         (1, 1, 1), "superseded by another init"),
-    "acp-refused": fails([acp_says("No."), acp_end("refusal")], "failed: stopped: refusal"),
+    "acp-refused": fails([acp_says("No."), acp_end("refusal")], "failed: the model refused (stopReason refusal)"),
     "acp-error": fails([acp_says("Hm"),
         {"jsonrpc": "2.0", "id": 3, "error": {"code": -32000, "message": "no key"}}], "failed: no key"),
     "acp-error-in-data": fails([acp_says("Hm"),

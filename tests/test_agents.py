@@ -249,10 +249,10 @@ STREAMS: dict[str, Stream] = {
     # OpenCode
     "opencode-stop": ok([STEP, STOP]),
     "opencode-length": fails([STEP, part("text", text="Do"), part("step_finish", reason="length")],
-        "failed: its last step ended: length"),
+        "failed: its answer was cut off at the output limit (last step"),
     "opencode-length-before-a-word": fails([STEP, used(), part("step_finish", reason="tool-calls"), STEP,
         part("reasoning", text="Hm."), part("step_finish", reason="length")],
-        "failed: its last step ended: length", "{shell}"),
+        "failed: its answer was cut off at the output limit (last step", "{shell}"),
     "opencode-stops-silently": ok([STEP, used(), part("step_finish", reason="tool-calls"), STEP, STOP],
         "{shell}"),
     "opencode-done": ok([STEP, STOP, OPENCODE_DONE]),
@@ -1120,6 +1120,35 @@ def test_mended_faults(path: str) -> None:
         pytest.skip("another section's")
     ended = convert(content(path), "-d", "-m", "none")
     assert (ended.status, ended.lines) == (0, [*map(spelled, MENDED[name])])
+
+
+# Members of the rows of the files that are given together.
+ROWS: dict[str, list[dict[str, Any]]] = {
+    "claude-resumed-cost-1 claude-resumed-cost-2": [{"cost_usd": 0.1}, {"cost_usd": 0.3}],
+    "claude-session-limit-reason": [{
+        "failure": "limit", "session": None, "retry_after_ms": None,
+        "reason": "You've hit your session limit · resets 1pm (America/Mexico_City)",
+    }],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("names", ROWS)
+def test_mended_rows(names: str) -> None:
+    paths = [os.path.join(SHARED, "faults6", f"{name}.ndjson") for name in names.split()]
+    if not os.path.exists(paths[0]):
+        pytest.skip("no samples beside the checkout")
+    rows = run("-t", "runs", *paths).objects
+    wanted = ROWS[names]
+    assert [{key: row[key] for key in wanted[0]} for row in rows] == wanted
+
+
+@pytest.mark.parametrize("name", ["copilot", "grok", "droid", "pi"])
+def test_no_session_is_made_up(name: str) -> None:
+    """What the last line states is in the row; what none does is null."""
+    for key, (lines, *_) in STREAMS.items():
+        data = stream(lines)
+        for row in convert(data, "-t", "runs").objects if key.partition("-")[0] == name else ():
+            assert row["session"] is None or row["session"].encode() in data
 
 
 def test_results_of_codex_that_are_objects_stay_whole() -> None:

@@ -58,14 +58,14 @@ TABLE: dict[str, tuple[Stream, str]] = {
     "Codex within Claude": ([*claude(), *GOOD["codex"], GOOD["claude"][-1]], f"{CODEX}, {CLAUDE}"),
     "back to the last one of an agent": (interleaved(GOOD["gemini"], [*OPEN, *NEW * 3, *AGAIN]),
         f"gemini ge-1 succeeded, {CODEX}"),
-    "an agent that names nobody": (GOOD["grok"], "grok ? succeeded"),
+    "an agent that names nobody": (GOOD["grok"], "grok 019e succeeded"),
     "a prompt that names its session, and what shows its agent and names none": ([user("cl-1"),
         *(line.replace(b', "session_id": "cl-1"', b"") for line in claude()[1:])],
         "claude cl-1 unfinished"),
     "lines of Cursor's that name nobody, in an open run of another": ([*OPEN, *NAMELESS, *AGAIN],
-        f"cursor None succeeded, {CODEX}"),
+        f"cursor ? succeeded, {CODEX}"),
     "in turns with it": (interleaved(NAMELESS, [*OPEN, *AGAIN]),
-        f"{CODEX}, cursor None unfinished"),
+        f"{CODEX}, cursor ? unfinished"),
     "within a run of Cursor's": ([*GOOD["cursor"][:-1], started("c9", session=None),
         GOOD["cursor"][-1]], "cursor 5f0e4a1c succeeded"),
     "a service's event with data": ([*claude(),
@@ -84,9 +84,9 @@ TABLE: dict[str, tuple[Stream, str]] = {
     "its agent shows later": ([*GOOD["codex"], *DROID], f"{CODEX}, droid dr-1 succeeded"),
     "it never does anything": ([*GOOD["codex"], user("p-1")], f"{CODEX}, cursor p-1 unfinished"),
     "of no known type": ([*GOOD["codex"], *UNKNOWN_SESSION], CODEX),
-    "only the last line names it": ([*NAMELESS[:-1], result("late")], "cursor None succeeded"),
+    "only the last line names it": ([*NAMELESS[:-1], result("late")], "cursor late succeeded"),
     "the same of Copilot, converted": ([line.replace(b"co-1", b"late") for line in GOOD["copilot"]],
-        "copilot ? succeeded"),
+        "copilot late succeeded"),
     # 5: nobody's, beside an agent at work
     "a new type": ([*OPEN, *NEW, *AGAIN], CODEX),
     "words": ([*OPEN, *SAID, *AGAIN], CODEX),
@@ -163,7 +163,7 @@ READ = {"type": "tool_use", "part": {"tool": "read", "callID": "c",
 LISTED = lines({"type": "tool_result", "tool_id": "t", "status": "success"})
 NO = {"type": "error", "message": "no"}
 BOOM = {"role": "assistant", "content": [], "stopReason": "error", "errorMessage": "boom"}
-CURSOR, COPILOT = "cursor 5f0e4a1c succeeded", "copilot ? succeeded"
+CURSOR, COPILOT = "cursor 5f0e4a1c succeeded", "copilot co-1 succeeded"
 PI, DROID_OK = "pi pi-1 succeeded", "droid dr-1 succeeded"
 BOTH = f"{CLAUDE}, {CLAUDE}"
 SUPERSEDED = "superseded by another init at stdin"
@@ -219,7 +219,7 @@ TABLE |= {
         *GOOD["claude"]], BOTH),
     # within a run
     "a last step that failed": (opencode({"type": "step_finish", "part": {"reason": "error"}}),
-        "opencode ses_2 its last step ended: error"),
+        "opencode ses_2 it was stopped (last step error)"),
     "controls that name no session": ([*CONTROL, *INIT, *CONTROL, *HI, *END, *CONTROL], CLAUDE),
     "types that Gemini and OpenCode have": ([*gemini()[:1], *TOOL, *opencode()[:2], *LISTED,
         *opencode(READ, STEP)[2:], *GOOD["gemini"][1:]],
@@ -231,8 +231,7 @@ def outcome(stream: Stream, *flags: str) -> str:
     ended = convert(stream, "-t", "runs", *flags)
     told = []
     for run in filter(operator.itemgetter("agent"), ended.objects):
-        name = str(run["session"])[: agentfmt.SESSION_PREFIX]
-        name = "?" if re.fullmatch("[0-9a-f]{8}", name) and name != "5f0e4a1c" else name
+        name = str(run["session"] or "?")[: agentfmt.SESSION_PREFIX]
         error = run["reason"] and "ended without" not in run["reason"]
         told.append(f"{run['agent']} {name} {run['reason'] if error else run['verdict']}")
     outside = re.findall(r"(\d+ events? .*?) belongs? to no run", ended.stderr)

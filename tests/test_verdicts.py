@@ -27,7 +27,11 @@ UNTOLD = {
 }  # fmt: skip
 
 
-NEWER = {"false/gemini-max-turns.ndjson": "budget"}  # words that the table doesn't know
+CUT = "claude-max-tokens claude-thinking-used-all claude-context-window opencode-length-void"
+CUT += " pi-length"
+# Words that the table doesn't know.
+NEWER = {f"false/{name}.ndjson": "cut" for name in CUT.split()}
+NEWER["false/gemini-max-turns.ndjson"] = "budget"
 
 
 def samples() -> list[Any]:
@@ -289,7 +293,7 @@ SHAPES: dict[str, tuple[list[Line], str, str | None]] = {
     "claude-host-command": ([INIT, host_says("3 files"), ends("3 files")], "", None),
     # Why the model stopped, or the host.
     "amp-max-tokens": ([AMP, {**ends(stop_reason="max_tokens"), "session_id": "T-1"}], "cut off",
-        "limit"),
+        "cut"),
     "claude-deferred": ([INIT, ends("", stop_reason="tool_deferred")], "waits", "unfinished"),
     "claude-structured-refusal": ([INIT, ends(stop_reason="tool_use", structured_output={"a": 1})],
         "", None),
@@ -297,14 +301,14 @@ SHAPES: dict[str, tuple[list[Line], str, str | None]] = {
     "claude-aborted": ([INIT, says("So"), ends("So", terminal_reason="aborted_new")], "aborted",
         "interrupted"),
     "claude-new-reasons": ([INIT, ends(stop_reason="new", terminal_reason=["new"])], "", None),
-    "claude-saved-length": (saved_claude("max_tokens"), "cut off", "limit"),
+    "claude-saved-length": (saved_claude("max_tokens"), "cut off", "cut"),
     "claude-saved-refusal": (saved_claude("refusal"), "refused", "error"),
     "claude-saved-end": (saved_claude("end_turn"), "", None),
-    "pi-saved-length": (pi("length", HELLO, saved=True), "cut off", "limit"),
+    "pi-saved-length": (pi("length", HELLO, saved=True), "cut off", "cut"),
     "pi-saved-stop": (pi("stop", HELLO, saved=True), "", None),
     "copilot-saved-error": (COPILOT_SAVED, "No quota left", "limit"),
-    "opencode-length": (step(TEXT, reason="length"), "ended: length", "limit"),
-    "opencode-filter": (step(TEXT, reason="content-filter"), "content-filter", "limit"),
+    "opencode-length": (step(TEXT, reason="length"), "cut off at", "cut"),
+    "opencode-filter": (step(TEXT, reason="content-filter"), "a filter", "cut"),
     "opencode-unknown-words": (step(TEXT, reason="unknown"), "", None),
     "opencode-rejected": ([*step(REJECTED, reason="tool-calls"), DONE], "permitted: bash", "error"),
     "opencode-rejected-cut": (step(REJECTED, reason="tool-calls"), "permitted: read", "unfinished"),
