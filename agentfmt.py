@@ -5887,7 +5887,6 @@ class Pi(Saved):
         return [("stopReason", self.final.stopReason)] if self.final else ()
 
 
-
 # ---------------------------------------------------------------- more agents
 #
 # Kimi, Grok Build, Antigravity, Cline, Goose; Cursor's transcripts; the Agent Client Protocol.
