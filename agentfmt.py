@@ -1239,22 +1239,7 @@ else:
     Internal = None  # members that stages set: in the input only null is valid there
 
 
-# The members of a call's result that are decoded; large ones, and all arguments, only for details.
-Success = shape(
-    anys="exitCode isError executionTime durationMs totalLines totalChars fileSize isEmpty "
-    "readRange linesCreated linesAdded linesRemoved totalFiles totalDiagnostics "
-    "isBackground",
-    raws="diffString beforeFullFileContent files workspaceResults directoryTreeRoot codeResults "
-    "references markdown todos conversationSteps content",
-)
 Other: TypeAlias = list[Raw] | str | float | bool | None
-Result = dict[str, Success | Other] | Other  # type: ignore[valid-type]
-ToolCall = shape(anys="name arguments", raws="args", result=Result)
-Call: TypeAlias = dict[str, ToolCall | Other]  # type: ignore[valid-type]
-
-
-NOTHING, NO_BODY = Success(), ToolCall()
-SUCCESS = frozenset(Success.__struct_fields__)
 
 
 @with_plain_setter
@@ -1262,19 +1247,20 @@ class Event(Struct, gc=False):
     """One event in Cursor's vocabulary, with the members that the state machine needs.
 
     ``raw`` is its line, with any blanks around it, without a log collector's prefix, or the line
-    that a translator made; ``kind`` says what it means for runs; ``run`` is the run it belongs to;
-    ``started`` is the event that started a completed call; ``unprinted`` events only count;
-    ``original`` is the line of another agent, where that is printed in its place; ``where`` is its
-    FILE:LINE; ``finished_call`` is the call that it ends, while writers read it.
+    that a translator made; ``decoded`` is all of it, once ``details`` were asked for; ``kind`` says
+    what it means for runs; ``run`` is the run it belongs to; ``started`` is the event that started
+    a completed call; ``unprinted`` events only count; ``original`` is the line of another agent,
+    where that is printed in its place; ``where`` is its FILE:LINE; ``finished_call`` is the call
+    that it ends, while writers read it.
     """
 
     type: str | None = None
     subtype: str | None = None
     session_id: str | None = None
     call_id: str | None = None
-    tool_call: Call | None = None
     parent_tool_use_id: str | None = None  # the call that started the sub-agent
     raw: Internal = msgspec.field(name="\x7fraw", default=b"")
+    decoded: Internal = msgspec.field(name="\x7fdecoded", default=None)
     original: Internal = msgspec.field(name="\x7foriginal", default=None)
     kind: Internal = msgspec.field(name="\x7fkind", default="act")
     started: Internal = msgspec.field(name="\x7fstarted", default=None)
@@ -1341,16 +1327,19 @@ def ends_run(event: Event) -> bool:
 
 
 def details(event: Event) -> dict[str, Any]:
-    """All members of an event, decoded from its line; {} if that fails."""
-    return as_object(decode_raw(event.raw))
+    """All members of an event's line, decoded once; {} if that fails."""
+    if event.decoded is None:
+        event.decoded = as_object(decode_raw(event.raw))
+    return cast("dict[str, Any]", event.decoded)
 
 
-def line_time(line: bytes) -> int | None:
+def line_time(event: Event) -> int | None:
     """When an event's line was written, in milliseconds since 1970, if it says so."""
-    if b'"timestamp' not in line:
+    if b'"timestamp' not in event.raw:
         return None
-    stated = decode_as(line, shape(anys="timestamp_ms timestamp"))
-    return as_time(stated.timestamp if stated.timestamp_ms is None else stated.timestamp_ms)
+    line = details(event)
+    stated = line.get("timestamp_ms")
+    return as_time(line.get("timestamp") if stated is None else stated)
 
 
 def error_message(value: Any, depth: int = 4) -> str:
@@ -1520,20 +1509,22 @@ def failure_in(reason: str) -> str | None:
 
 
 class Outcome(Struct, gc=False):
-    """How a call ended: ok, nonzero or a key of REASONS; ``found`` is what a success, or a
-    failure with an exit status, holds."""
+    """How a call ended: ok, nonzero or a key of REASONS; ``held`` is what the variant of its result
+    holds, ``found`` the same if it is a success, or a failure with an exit status."""
 
     event: Event
     tool: str
-    body: Any
+    body: dict[str, Any]
     status: str
     variant: str
-    found: Any
+    held: Any
+    found: dict[str, Any]
 
     @property
     def begun(self) -> bool:
         """Does it go on in the background? Cursor says so beside what it found."""
-        return True in (self.found.isBackground, as_object(self.body.result).get("isBackground"))
+        result = as_object(self.body.get("result"))
+        return True in (self.found.get("isBackground"), result.get("isBackground"))
 
 
 # A target tells what a call is about, from its arguments and the run's directory; a fact tells what
@@ -1632,15 +1623,15 @@ def time_taken(call: Outcome) -> str:
 
 
 def exit_status(call: Outcome) -> str:
-    code = as_integer(call.found.exitCode)
+    code = as_integer(call.found.get("exitCode"))
     return "" if code is None else f"exit {code}"
 
 
 def counted(members: str, noun: str) -> Fact:
-    """The first number that is stated, or the length of an undecoded list, with its unit."""
+    """The first number that is stated, or the length of a list, with its unit."""
 
     def fact(call: Outcome) -> str:
-        counts = counts_in(getattr(call.found, member) for member in members.split())
+        counts = counts_in(map(call.found.get, members.split()))
         count = next(counts, None)
         if count is None:
             return ""
@@ -1650,10 +1641,9 @@ def counted(members: str, noun: str) -> Fact:
 
 
 def counts_in(values: Iterable[Any]) -> Iterator[int]:
-    """The numbers that are stated, and the lengths of undecoded lists."""
+    """The numbers that are stated, and the lengths of lists."""
     for value in values:
-        data = decode_raw(value) if isinstance(value, Raw) else value
-        count = len(data) if isinstance(data, list) and data is not value else as_count(data)
+        count = len(value) if isinstance(value, list) else as_count(value)
         if count is not None:
             yield count
 
@@ -1672,15 +1662,17 @@ length_read = first_fact(file_size, counted("totalChars", "character"))
 
 
 def lines_read(call: Outcome) -> str:
-    result, total = call.found, as_count(call.found.totalLines)
-    start, end = map(as_count, map(as_object(result.readRange).get, ("startLine", "endLine")))
-    content = decode_raw(result.content)
+    result, total = call.found, as_count(call.found.get("totalLines"))
+    start, end = map(
+        as_count, map(as_object(result.get("readRange")).get, ("startLine", "endLine"))
+    )
+    content = result.get("content")
     if total and isinstance(content, str) and content.endswith("\n"):
         total -= total == (start or 1) + content.count("\n")  # nothing follows the last newline
         end = min(end, total) if end else None
     if total and start and end and start <= end and end - start + 1 < total:
         return f"lines {start}-{end} of {total}"
-    if total is None and result.isEmpty is True:
+    if total is None and result.get("isEmpty") is True:
         return "empty"
     return length_read(call) if total is None else plural(total, "line")
 
@@ -1689,11 +1681,11 @@ def line_counts(call: Outcome) -> tuple[int | None, int | None]:
     """How many lines a change added and removed, by what it states, or by the diff that it states.
     Where a file was created, Cursor's count has an empty line that was never there."""
     result = call.found
-    added, removed = as_count(result.linesAdded), as_count(result.linesRemoved)
+    added, removed = as_count(result.get("linesAdded")), as_count(result.get("linesRemoved"))
     if call.tool == "write":
-        added = next(counts_in((result.linesCreated, added)), None)
+        added = next(counts_in((result.get("linesCreated"), added)), None)
         removed = None if added is None else 0
-    if added is None and removed is None and decode_raw(result.diffString) is not None:
+    if added is None and removed is None and result.get("diffString") is not None:
         added, removed = count_changes(diff_lines(result)).values()
         return added, 0 if call.tool == "write" else removed
     return added, removed
@@ -1715,8 +1707,8 @@ def lines_changed(call: Outcome) -> str:
 
 def matches_found(call: Outcome) -> str:
     """The totals of a search over all workspaces, in any of its three output modes."""
-    spaces = members(bytes(call.found.workspaceResults)).values()
-    modes = [members(bytes(mode)) for space in spaces for mode in members(bytes(space)).values()]
+    spaces = as_object(call.found.get("workspaceResults")).values()
+    modes = [as_object(mode) for space in spaces for mode in as_object(space).values()]
     matched = [count for mode in modes for count in counts_in(map(mode.get, LINES_MATCHED))]
     first = (next(counts_in(map(mode.get, FILES_MATCHED)), None) for mode in modes)
     files = [count for count in first if count is not None]
@@ -1730,14 +1722,14 @@ FILES_MATCHED = ("totalFiles", "matches", "files", "counts")
 
 
 def entries_listed(call: Outcome) -> str:
-    root = members(bytes(call.found.directoryTreeRoot))
+    root = as_object(call.found.get("directoryTreeRoot"))
     counts = [*counts_in(map(root.get, ("childrenDirs", "childrenFiles")))]
     return plural(sum(counts), "entry", "entries") if counts else ""
 
 
 def page_size(call: Outcome) -> str:
     """The size of a page; if redaction replaced it, as its marker states."""
-    page = decode_raw(call.found.markdown)
+    page = call.found.get("markdown")
     marker = MARKER.fullmatch(page) if isinstance(page, str) else None
     if marker:
         return plural(int(marker[1]), "character")
@@ -1749,9 +1741,9 @@ MARKER = regex(r"\[[a-z]+: ([0-9]{1,19}) chars\]")
 
 def todos_done(call: Outcome) -> str:
     """Progress of the whole list; the arguments of a merging update hold only a part of it."""
-    args = as_object(decode_raw(call.body.args))
+    args = as_object(call.body.get("args"))
     given = None if args.get("merge") is True else args.get("todos")
-    lists = (value for value in (decode_raw(call.found.todos), given) if isinstance(value, list))
+    lists = (value for value in (call.found.get("todos"), given) if isinstance(value, list))
     states = [as_text(todo.get("status")) for todo in next(lists, ()) if isinstance(todo, dict)]
     done = sum(state.upper().endswith("COMPLETED") for state in states)
     return f"{done} of {len(states)} done" if states else ""
@@ -1864,19 +1856,21 @@ REASONS = {
 PATH_MEMBERS = "path paths targetDirectory targetDirectories workingDirectory files".split()
 
 
-def tool_of(event: Event) -> tuple[str, Any]:
+def call_of(event: Event) -> dict[str, Any]:
+    """What the line of a call says of it."""
+    return as_object(details(event).get("tool_call"))
+
+
+def tool_of(event: Event) -> tuple[str, dict[str, Any]]:
     """The name of a call's tool, and its body; the name may stand only in its start."""
-    if event.tool_call is None:
-        event.tool_call = decode_as(event.raw, Event).tool_call or {}
-    body: Any
-    for key, body in event.tool_call.items():
-        if type(body) is ToolCall:
+    for key, body in call_of(event).items():
+        if isinstance(body, dict):
             if key.endswith("ToolCall"):
                 return key[: -len("ToolCall")] or started_tool(event), body
-            if key == "function":
-                body.args = body.args or Raw(to_utf8(as_text(body.arguments)))  # JSON in a string
-                return as_text(body.name) or key, body
-    return started_tool(event), NO_BODY
+            if key == "function":  # its arguments are JSON in a string
+                given = body.get("args") or decode_raw(to_utf8(as_text(body.get("arguments"))))
+                return as_text(body.get("name")) or key, body | {"args": given}
+    return started_tool(event), {}
 
 
 def started_tool(event: Event) -> str:
@@ -1885,20 +1879,22 @@ def started_tool(event: Event) -> str:
 
 def outcome_of(event: Event) -> Outcome:
     tool, body = tool_of(event)
-    tool, result = tool or "?", as_object(body.result)
-    payload: Any = result.get("success")
-    if type(payload) is Success and not payload.exitCode and not payload.isError:
-        tool = "write" if tool == "edit" and creates_file(payload) else tool
-        return Outcome(event, tool, body, "ok", "success", payload)  # nearly always
+    tool, result = tool or "?", as_object(body.get("result"))
+    found = result.get("success")
+    if isinstance(found, dict) and not found.get("exitCode") and not found.get("isError"):
+        tool = "write" if tool == "edit" and creates_file(found) else tool
+        return Outcome(event, tool, body, "ok", "success", found, found)  # nearly always
     variant = variant_of(result)
-    payload = result.get(variant) if variant in ("success", "failure") else None
-    payload, status = payload if type(payload) is Success else NOTHING, "error"
-    function = (event.tool_call or {}).get("function")  # its result may have any member
-    if not variant or (type(function) is ToolCall and VARIANTS.get(variant, "ok") == "ok"):
+    held = result.get(variant)
+    found = as_object(held) if variant in ("success", "failure") else {}
+    function = call_of(event).get("function")  # its result may have any member
+    if not variant or (isinstance(function, dict) and VARIANTS.get(variant, "ok") == "ok"):
         status = "ok"
-    elif tool != "mcp" or payload.isError is not True:
-        status = status_by(variant, as_integer(payload.exitCode))
-    return Outcome(event, tool, body, status, variant, payload)
+    elif tool == "mcp" and found.get("isError") is True:
+        status = "error"
+    else:
+        status = status_by(variant, as_integer(found.get("exitCode")))
+    return Outcome(event, tool, body, status, variant, held, found)
 
 
 def status_by(variant: str, code: int | None) -> str:
@@ -1908,7 +1904,9 @@ def status_by(variant: str, code: int | None) -> str:
 def variant_of(result: dict[str, Any]) -> str:
     """The variant of a result: an object, or a known failure, perhaps without a value."""
     named = [
-        key for key in result if type(result[key]) is Success or VARIANTS.get(key, "ok") != "ok"
+        key
+        for key, held in result.items()
+        if isinstance(held, dict) or VARIANTS.get(key, "ok") != "ok"
     ]
     return min(named, key=lambda variant: result[variant] is None, default="")
 
@@ -1918,10 +1916,9 @@ CREATED = "--- /dev/null"
 CREATED_DIFF = regex(rf"{CREATED}|(?:@@ .*\n)?(?:-\n)?\+.*(?:\n(?:\+.*|[- ]?))*\Z")
 
 
-def creates_file(result: Any) -> bool:
-    before = bytes(memoryview(result.beforeFullFileContent)[:5])  # no copy of a file
-    diff = decode_raw(result.diffString) if before in (b"", b"null", b'""') else None
-    return CREATED_DIFF.match(as_text(diff)) is not None
+def creates_file(result: dict[str, Any]) -> bool:
+    diff = "" if result.get("beforeFullFileContent") else as_text(result.get("diffString"))
+    return CREATED_DIFF.match(diff) is not None
 
 
 def count_changes(lines: Iterable[str]) -> dict[str, int]:
@@ -1930,9 +1927,9 @@ def count_changes(lines: Iterable[str]) -> dict[str, int]:
     return {"linesAdded": marks.count("+"), "linesRemoved": marks.count("-")}
 
 
-def diff_lines(result: Any) -> list[str]:
+def diff_lines(result: dict[str, Any]) -> list[str]:
     """The diff that a change states, without the file's name."""
-    return DIFF_HEAD.sub("", as_text(decode_raw(result.diffString))).split("\n")
+    return DIFF_HEAD.sub("", as_text(result.get("diffString"))).split("\n")
 
 
 DIFF_HEAD = regex(r"\A--- .*\n\+\+\+ .*\n")
@@ -1950,7 +1947,7 @@ class Action(Struct, frozen=True, gc=False):
 
 
 def label_call(outcome: Outcome) -> Action:
-    tool, code = outcome.tool[: EXCERPT + 1], as_integer(outcome.found.exitCode)
+    tool, code = outcome.tool[: EXCERPT + 1], as_integer(outcome.found.get("exitCode"))
     return plain_action(tool, outcome.status, code, outcome.begun)
 
 
@@ -1970,8 +1967,8 @@ def verb_of(named: Tool, label: str) -> str:
 
 
 def target_in(tool: str, args: Any, here: str) -> str:
-    """What a call is about, from its arguments, decoded or not."""
-    args, target = as_object(decode_raw(args)), tool_named(tool).target
+    """What a call is about, from its arguments."""
+    args, target = as_object(args), tool_named(tool).target
     text = target(args, here) or (short_text(args) if target is any_arg else "")
     return text[:MAX_TARGET].strip()
 
@@ -2003,33 +2000,31 @@ replace = msgspec.structs.replace
 def call_duration(call: Outcome) -> int | None:
     """Milliseconds by the timestamps of the call, else as its result states, else by the times of
     its two lines."""
-    event, body = call.event, call.event.tool_call or {}
+    event, body = call.event, call_of(call.event)
     took = elapsed(body.get("startedAtMs"), body.get("completedAtMs"))
     if took is None:
-        took = next(counts_in((call.found.executionTime, call.found.durationMs)), None)
+        took = next(counts_in(map(call.found.get, ("executionTime", "durationMs"))), None)
     if took is None and event.started:
-        took = elapsed(line_time(event.started.raw), line_time(event.raw)) or None
+        took = elapsed(line_time(event.started), line_time(event)) or None
     return took
 
 
 def call_bodies(event: Event) -> Iterator[dict[str, Any]]:
     """The objects in a call, with all their members."""
-    return map(as_object, as_object(details(event).get("tool_call")).values())
+    return map(as_object, call_of(event).values())
 
 
-def failure_of_event(event: Event, variant: str) -> Any:
-    """What a variant of the result of a call holds."""
-    results = (as_object(body.get("result")) for body in call_bodies(event))
-    return next((result[variant] for result in results if variant in result), None)
-
-
-def failure_reason(outcome: Outcome, failure: Any) -> str:
-    """Why a call failed, with its own message, from the failure in its result."""
-    own, reason = as_object(failure), REASONS[outcome.status]
+def failure_reason(outcome: Outcome) -> str:
+    """Why a call failed, with its own message."""
+    own, reason = as_object(outcome.held), REASONS[outcome.status]
     limit, signal = as_count(own.get("timeoutMs")), first_text(own.get("signal"))
     if outcome.status == "timeout" and limit is not None:
         return f"{reason} after {format_duration(limit)}"
-    texts = (f"killed by {signal}" if signal else "", own.get("reason"), error_message(failure))
+    texts = (
+        f"killed by {signal}" if signal else "",
+        own.get("reason"),
+        error_message(outcome.held),
+    )
     unknown = "" if outcome.variant in VARIANTS else outcome.variant
     text = first_text(*texts, unknown, error_message(own.get("content"))).strip()
     text = re.sub(rf"\A(?:Error|{reason})(?::\s+|\Z)", "", text, flags=re.IGNORECASE)
@@ -2047,7 +2042,7 @@ class OpenCall(Struct, gc=False):
     to be allowed."""
 
     tool: str = ""
-    question: bytes = b""  # its arguments, as the question has them
+    question: Any = None  # its arguments, as the question has them
     parent: str | None = None  # the call of the sub-agent that made it
     unprinted: bool = True
     started_at: float = 0.0
@@ -2056,8 +2051,7 @@ class OpenCall(Struct, gc=False):
 
     @property
     def arguments(self) -> Any:
-        """Its arguments, as far as they are decoded."""
-        return tool_of(self.event)[1].args if self.event else self.question
+        return tool_of(self.event)[1].get("args") if self.event else self.question
 
 
 NOT_BEGUN = OpenCall()
@@ -2090,8 +2084,8 @@ class FinishedCall:
     @property
     def name(self) -> str:
         """The agent's own name for the tool."""
-        own = (self.event.tool_call or {}).get("name")
-        return first_text(own, self.outcome.body.name) or self.outcome.tool
+        names = call_of(self.event).get("name"), self.outcome.body.get("name")
+        return first_text(*names) or self.outcome.tool
 
     @property
     def parent(self) -> str | None:
@@ -2101,7 +2095,7 @@ class FinishedCall:
     @functools.cached_property
     def arguments(self) -> dict[str, Any]:
         """Its arguments; perhaps only its start has them."""
-        return as_object(decode_raw(self.outcome.body.args or self.start.arguments))
+        return as_object(self.outcome.body.get("args") or self.start.arguments)
 
     @functools.cached_property
     def label(self) -> Action:
@@ -2115,10 +2109,9 @@ class FinishedCall:
         if not target and self.start.arguments:
             target = target_in(self.start.tool, self.start.arguments, here)
         if outcome.status in REASONS:
-            failure = failure_of_event(self.event, outcome.variant)
-            named = tool_named(outcome.tool)
-            target = target or named.target(as_object(failure), here)[:MAX_TARGET].strip()
-            return replace(act, target=target, outcome=failure_reason(outcome, failure))
+            about = tool_named(outcome.tool).target(as_object(outcome.held), here)
+            target = target or about[:MAX_TARGET].strip()
+            return replace(act, target=target, outcome=failure_reason(outcome))
         facts = filter(None, [fact(outcome) for fact in tool_named(outcome.tool).facts])
         return replace(act, target=target, outcome=", ".join(facts) or act.outcome)
 
@@ -2130,12 +2123,11 @@ class FinishedCall:
     def started_ms(self) -> int | None:
         """When it began, in milliseconds since 1970, if a line states that."""
         for event in filter(None, (self.event, self.event.started)):
-            tool_of(event)
-            stated = as_time((event.tool_call or {}).get("startedAtMs"))
+            stated = as_time(call_of(event).get("startedAtMs"))
             if stated is not None:
                 return stated
         begun = self.event.started or self.event
-        return line_time(begun.raw) if begun.subtype == "started" else None
+        return line_time(begun) if begun.subtype == "started" else None
 
     @property
     def span(self) -> tuple[int, int] | None:
@@ -2160,7 +2152,7 @@ class FinishedCall:
             return self.printed
         if outcome.status != "ok":
             return self.printed if self.printed.strip() not in self.action.outcome else ""
-        own = as_object(failure_of_event(self.event, outcome.variant))
+        own = as_object(outcome.held)
         texts = (content_text(own.get(name)) for name in RETURNED)
         lists = {name: value for name, value in own.items() if isinstance(value, (dict, list))}
         return first_text(*texts) or ("" if self.images else outline(lists))
@@ -2168,7 +2160,7 @@ class FinishedCall:
     @functools.cached_property
     def images(self) -> list[str]:
         """The images that it returned, as addresses that hold them."""
-        return images_in(encode_json(failure_of_event(self.event, self.outcome.variant)))
+        return images_in(encode_json(self.outcome.held))
 
     def last_printed(self, count: int) -> list[str]:
         """The last lines that a failed command printed."""
@@ -2177,7 +2169,7 @@ class FinishedCall:
             return []
         text = self.printed
         if not text and outcome.status in ("error", "timeout"):  # a line, which the action may cut
-            text = error_message(failure_of_event(self.event, outcome.variant))
+            text = error_message(outcome.held)
         if not text.strip():
             return []
         lines = (line.expandtabs() for line in text[-MAX_TAIL:].rstrip().split("\n"))
@@ -2241,7 +2233,7 @@ def printed_by(call: Outcome) -> str:
     """What a command printed, as a terminal shows it: without codes, and of a line that was written
     again only the last. Both streams as they came, else one after the other; or the message of a
     failure, if one line of it can't be all."""
-    failure = failure_of_event(call.event, call.variant)
+    failure = call.held
     own = as_object(failure)
     streams = filter(None, (as_text(own.get("stdout")), as_text(own.get("stderr"))))
     text = first_text(own.get("interleavedOutput")) or "\n".join(streams)
@@ -3869,8 +3861,8 @@ class Translator:
     ) -> Any:
         """Add an event to the translation, with its line."""
         means, line = INIT if subtype == "init" else KINDS.get(kind, OTHER), self.original
-        ids = self.session, call_id, None, parent
-        new = self.maker.event_type(kind, subtype, *ids, raw, line, means)
+        ids = self.session, call_id, parent
+        new = self.maker.event_type(kind, subtype, *ids, raw, None, line, means)
         self.events.append(new)
         if kind != "error":
             if subtype not in NOTICES:
@@ -7058,7 +7050,7 @@ class Runs:
         self.file.runs += 1
         if event.kind != END:
             self.file.source.has_run_begun = True
-        run.number, run.started_ms = self.file.runs, line_time(self.line)
+        run.number, run.started_ms = self.file.runs, line_time(Event(raw=self.line))
         # An init behind what an agent does is another run's.
         run.state = BEGUN if event.type in ACT_TYPES else OPEN
         run.unmet = [*self.fail_unless]
@@ -7958,11 +7950,11 @@ class RunNotes:
         delay, message = as_count(told["retry_delay_ms"]), as_text(told["message"])
         retry = event.type == "retry" or delay is not None or RECONNECTING.match(message)
         if retry or (event.type == "connection" and event.subtype != "reconnected"):
-            self.wait = self.wait or Wait(time.monotonic(), line_time(event.raw))
+            self.wait = self.wait or Wait(time.monotonic(), line_time(event))
             self.wait.retries += bool(retry)
             self.wait.delay += delay or 0
         if self.wait:
-            self.wait.until = line_time(event.raw) or self.wait.until
+            self.wait.until = line_time(event) or self.wait.until
 
     def end_wait(self, event: Event, *, clock: bool = False) -> Action | None:
         """The action that a wait becomes, which an event ends."""
@@ -7970,7 +7962,7 @@ class RunNotes:
         if wait is None or event.type in WAITS:
             return None
         self.wait = None
-        took = wait.delay or elapsed(wait.stated, line_time(event.raw) or wait.until) or 0
+        took = wait.delay or elapsed(wait.stated, line_time(event) or wait.until) or 0
         if clock and not took:
             took = round(1000 * (time.monotonic() - wait.since))
         long = f" {format_clock(took / 1000)}" if took else ""
@@ -7988,7 +7980,7 @@ class RunNotes:
             event.where, call.event = call.event.where, event
             return
         tool, now = tool_of(event)[0], time.monotonic()
-        noted = (tool, b"", event.parent_tool_use_id, event.unprinted, now, event)
+        noted = (tool, None, event.parent_tool_use_id, event.unprinted, now, event)
         self.calls[event.call_id] = OpenCall(*noted)
 
     def unfinished(self) -> Iterator[FinishedCall]:
@@ -8005,7 +7997,7 @@ class RunNotes:
             call_id = first_text(given.get("toolCallId"), query.get("toolCallId"))
             if given and call_id and call_id not in self.calls:
                 tool = re.sub("(Request|Interaction)Query$", "", name)
-                self.calls[call_id] = OpenCall(tool, encode_json(given))
+                self.calls[call_id] = OpenCall(tool, given)
 
 
 def notes_of(run: Run | None) -> RunNotes:
@@ -8571,14 +8563,14 @@ def event_tools(event: Event) -> Iterator[str]:
         return
     tool, body = tool_of(event)
     yield outcome_of(event).tool if tool == "edit" and event.subtype == "completed" else tool
-    own = (event.tool_call or {}).get("name")
+    own = call_of(event).get("name")
     if isinstance(own, str):
         yield own
     if tool != "mcp":
         return
-    started = tool_of(event.started)[1] if event.started else NO_BODY
+    started = tool_of(event.started)[1] if event.started else {}
     for call in (body, started):
-        args = Node(decode_raw(call.args))
+        args = Node(call.get("args"))
         if args["toolName"] and args["providerIdentifier"]:
             yield f"mcp__{args['providerIdentifier']}__{args['toolName']}"
 
@@ -14285,7 +14277,7 @@ class CallTable(Table):
             "target": call.action.target or None,
             "status": outcome.status,
             "outcome": call.action.outcome or None,
-            "exit_code": as_integer(outcome.found.exitCode),
+            "exit_code": as_integer(outcome.found.get("exitCode")),
             "lines_added": added,
             "lines_removed": removed,
             "started_ms": call.started_ms,
@@ -14456,7 +14448,7 @@ class Otlp(RunWriter):
             "gen_ai.tool.type": "extension" if outcome.tool == "mcp" else "function",
             "error.type": None if status == "ok" else status,
             "process.command_line": command if isinstance(command, str) else None,
-            "process.exit.code": as_integer(outcome.found.exitCode),
+            "process.exit.code": as_integer(outcome.found.get("exitCode")),
             "agentfmt.tool": outcome.tool,
             "agentfmt.time": source,
         }
@@ -14614,7 +14606,7 @@ class Atif(RunWriter):
         step = kept.of(above).agent_step(call.span[0] if call.span else None, speaks=False)
         made = {"tool_call_id": identity, "function_name": call.name, "arguments": call.arguments}
         step.setdefault("tool_calls", []).append(made)
-        kept.size += len(outcome.body.args or b"")
+        kept.size += len(encode_json(call.arguments))
         result: dict[str, Any] = {"source_call_id": identity}
         if identity in kept.inner and identity != above:
             result["subagent_trajectory_ref"] = [{"trajectory_id": kept.inner[identity].identity}]

@@ -284,11 +284,20 @@ def arguments() -> list[str]:
     return re.findall(r'"(\w+)"', " ".join(re.findall(r"\barg(?:s\.get)?\((.+?)\)", source)))
 
 
+def results() -> list[str]:
+    """The members of a result that the section of calls reads."""
+    lines = next(section.lines for section in SECTIONS if section.name == "calls")
+    source = "\n".join(LINES[lines.start : lines.stop])
+    counted = re.findall(r'\bcounted\("([\w ]+)"', source)
+    members = re.findall(r'\b(?:found|result)\.get\("(?!success")(\w+)"', source)
+    return " ".join([*counted, *members]).split()
+
+
 @pytest.mark.parametrize(
     "members",
     [
         pytest.param(arguments(), id="arguments"),
-        pytest.param(agentfmt.Success.__struct_fields__, id="results"),
+        pytest.param(results(), id="results"),
         pytest.param(agentfmt.FAILURE_TEXT.values(), id="failures"),
         pytest.param(
             [

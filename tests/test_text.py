@@ -1138,12 +1138,12 @@ def test_the_last_line_says_how_long_a_call_runs(last: agentfmt.LastLine) -> Non
     run = agentfmt.Run("2f4c27dc-1", "stdin:1")
     calls = agentfmt.notes_of(run).calls
     last.open[run] = None
-    calls["1"] = agentfmt.OpenCall("shell", b'{"command":"a"}', unprinted=False, started_at=100.0)
+    calls["1"] = agentfmt.OpenCall("shell", {"command": "a"}, unprinted=False, started_at=100.0)
     label = agentfmt.TOOLS["shell"].doing
     assert last.text(100.5) == f"  ⠋ {label} a"
     assert last.text(102) == f"  ⠹ {label} a  2 s"
     calls["2"] = agentfmt.OpenCall(
-        "shell", json.dumps({"command": "b" * 50}).encode(), unprinted=False, started_at=103.0
+        "shell", {"command": "b" * 50}, unprinted=False, started_at=103.0
     )
     assert last.text(108) == "  ⠇ Running termin...  5 s  (+1 more)"
     last.open.clear()
