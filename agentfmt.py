@@ -1589,8 +1589,11 @@ def path_arg(args: dict[str, Any], here: str) -> str:
 
 
 def mcp_tool_arg(args: dict[str, Any], here: str) -> str:
+    """A server's tool, and the first argument that is a short text."""
     server = arg("providerIdentifier", "serverIdentifier", "server")(args, here)
-    return "/".join(filter(None, (server, arg("toolName", "name")(args, here))))
+    name = "/".join(filter(None, (server, arg("toolName", "name")(args, here))))
+    given = as_object(decode_raw(args.get("args")))
+    return f"{name} {next(short_texts(given), '')}".strip()
 
 
 def question_arg(args: dict[str, Any], here: str) -> str:
@@ -1611,10 +1614,14 @@ def any_arg(args: dict[str, Any], here: str) -> str:
     return path_arg(args, here) or arg(*names)(args, here) or mcp_tool_arg(args, here)
 
 
+def short_texts(args: dict[str, Any]) -> Iterator[str]:
+    texts = map(first_text, args.values())
+    return (text for text in texts if 0 < len(text) <= SHORT_TEXT and "\n" not in text)
+
+
 def short_text(args: dict[str, Any]) -> str:
     """The one argument that is a short text; "" if there are several."""
-    texts = map(first_text, args.values())
-    short = [text for text in texts if 0 < len(text) <= SHORT_TEXT and "\n" not in text]
+    short = [*short_texts(args)]
     return short[0] if len(short) == 1 else ""
 
 
@@ -3245,7 +3252,7 @@ FAILURES = {
     ),
     "timeout": regex(
         r"(?i)Command (?:timed out|was automatically cancelled)|timeout\b"
-        r"|(?s:.*\n)Command timed out after "
+        r"|(?:Error: )?Exit code (?:124|137|143)\n(?s:.*\n)?Command timed out after "
     ),
     "fileNotFound": regex(r"(?i)(?:File|Path)[ _](?:does not exist|not[ _]found)|.{0,200}ENOENT"),
 }
@@ -4039,6 +4046,9 @@ class Translator:
         if reason and sure and not self.saved:
             return reason, failure_in(reason)
         error = ERROR_ANSWER.search(words) if tokens == 0 else None
+        error = (
+            error if error and (error[1] or not self.finished) else None
+        )  # a host refuses at once
         if error:
             where = "ends in" if error.start() else "is only"
             reason = f"its answer {where} an error: {(error[1] or error[0]).strip()}"
@@ -5769,7 +5779,8 @@ class Pi(Saved):
         dated = (member.timestamp for member in (line.message, line.entry) if member)
         self.stamp = self.stamp or next(filter(None, dated), None)
         self.stopped = kind == "turn_end" and getattr(self.final, "stopReason", None) == "stop"
-        if kind in self.entries and (self.saved or b'"parentId"' in self.event.raw):
+        told = self.saved or line.message or b'"parentId"' in self.event.raw  # old ones have none
+        if kind in self.entries and told:
             self.saved = True
             self.entry(line.message)
         elif kind in ("session", "agent_start"):
@@ -7655,6 +7666,7 @@ class Speech:
         self.segment: list[str] = []  # the deltas since the last call
         self.length = 0  # characters of these deltas
         self.held = ""  # a delta or a replay
+        self.whole = ""  # the last whole text of the segment: the next one may hold it, too
         self.answer = ""  # the last closed segment that isn't blank
 
     def text(self) -> str:
@@ -7671,7 +7683,9 @@ class Speech:
         else:
             text = message_text(content)
         if event.timestamp_ms is None or event.model_call_id is not None:
-            return self.cut(text)
+            before, self.whole = self.whole, text
+            grows = len(before) < len(text) and event.run and event.run.agent == Cursor.name
+            return self.cut(text.removeprefix(before) if grows else text)
         size = len(text)
         if size == self.length or self.held or not text.isascii():
             return self.repeat(text)
@@ -7712,6 +7726,7 @@ class Speech:
     def close(self) -> None:
         """End the segment, and keep it as the answer unless it is blank."""
         self.cut()
+        self.whole = ""
         segment = "".join(self.said)
         if segment.strip():
             self.answer = segment

@@ -1107,6 +1107,12 @@ MENDED: dict[str, list[str]] = {
     "b-kimi": ["{shell} pytest (exit 1)"],
     "claude-bashoutput": ["{shell} pnpm dev (in background)", "{await} pnpm dev",
                           "{taskStop} pnpm dev"],
+    "b-cl-live": ["{shell} grep -n 'Exit code' x (exit 1)"],
+    "b-cx-p": ["{edit} a.py (+1 -1)", "{delete} b.py", "{write} c.py"],
+    "b-cx-todo": ["{updateTodos} (2 of 2 done)"],
+    "b-oc": ["{mcp} my/server_do_it (1 ms)", "{shell} false (exit 1, 1 ms)"],
+    "b-oc2": [],
+    "pi-saved-v1": ["{read} docs/theme.md"],
     "cursor-saved-websearch": ["{webSearch} HBO original series 1990s list"],
 }  # fmt: skip
 
@@ -1125,6 +1131,7 @@ def test_mended_faults(path: str) -> None:
 # Members of the rows of the files that are given together.
 ROWS: dict[str, list[dict[str, Any]]] = {
     "claude-resumed-cost-1 claude-resumed-cost-2": [{"cost_usd": 0.1}, {"cost_usd": 0.3}],
+    "cursor-accumulated-partials": [{"answer": "Hi there!"}],
     "claude-session-limit-reason": [{
         "failure": "limit", "session": None, "retry_after_ms": None,
         "reason": "You've hit your session limit · resets 1pm (America/Mexico_City)",
@@ -1137,9 +1144,17 @@ def test_mended_rows(names: str) -> None:
     paths = [os.path.join(SHARED, "faults6", f"{name}.ndjson") for name in names.split()]
     if not os.path.exists(paths[0]):
         pytest.skip("no samples beside the checkout")
-    rows = run("-t", "runs", *paths).objects
+    rows = run("-t", "runs", "-m", "final", *paths).objects
     wanted = ROWS[names]
     assert [{key: row[key] for key in wanted[0]} for row in rows] == wanted
+
+
+def test_a_call_of_a_server_shows_its_first_short_argument() -> None:
+    given = {"limit": 5, "body": "a\nb", "repo": "a/b", "title": "x"}
+    block = {"type": "tool_use", "id": "t", "name": "mcp__gh__list", "input": given}
+    called = says("assistant", block)
+    lines = [CLAUDE_INIT, called, CLAUDE_OK]
+    assert convert(stream(lines), "-t", "calls").objects[0]["target"] == "gh/list a/b"
 
 
 @pytest.mark.parametrize("name", ["copilot", "grok", "droid", "pi"])
