@@ -1049,7 +1049,7 @@ NOTHING_OPEN = Activity({}, (), 0)
 
 
 class Limits:
-    """When to stop reading: a limit in seconds is None if there is none."""
+    """When to stop reading: a limit, in seconds or a number, is None if there is none."""
 
     def __init__(
         self,
@@ -1057,10 +1057,12 @@ class Limits:
         max_idle: float | None = None,
         max_call: float | None = None,
         max_time: float | None = None,
+        max_calls: int | None = None,
+        max_tokens: int | None = None,
     ) -> None:
         """``grace`` is the time for a command to leave after the end of its last run."""
         self.grace, self.max_idle, self.max_call = grace, max_idle, max_call
-        self.max_time = max_time
+        self.max_time, self.max_calls, self.max_tokens = max_time, max_calls, max_tokens
         self.activity: Callable[[], Activity] = lambda: NOTHING_OPEN  # the pipeline's
         self.left: Callable[[], bool] | None = None  # has the command ended, if there is one?
         self.begun = self.heard = time.monotonic()  # heard: when the last byte arrived
@@ -1082,6 +1084,11 @@ class Limits:
             yield chunk
             if chunk:
                 self.heard = time.monotonic()
+
+    @property
+    def counts(self) -> bool:
+        """Is there a limit of what a run may use?"""
+        return self.max_calls is not None or self.max_tokens is not None
 
     def wait(self) -> int:
         """The most milliseconds to wait for input; 0 once a limit is reached."""
@@ -6863,7 +6870,8 @@ class Run:
         self.nearly: dict[str, str] = {}  # what one of them did match, and why that doesn't count
         self.error: str | None = None  # the message of the last error event
         self.failure: str | None = None  # a word for that, or for the reason
-        self.acted = False  # there was a call
+        self.called = 0  # calls that it has begun
+        self.over = ""  # which of them, or of its tokens, were too many
         self.notes: Any = None  # kept by later stages
 
     @property
@@ -6969,14 +6977,29 @@ class Runs:
             elif event.type == "error":
                 run.error = self.redacted(error_text(event), "error", run) or run.error
                 run.failure = stated_failure(event, error_text(event))
+            if self.limits.counts and run.state != ENDED:
+                self.check_budget(session, run, event)
+
+    def check_budget(self, session: Session, run: Run, event: Event) -> None:
+        """Note a run that takes more calls or tokens than it may; --run's command ends at once."""
+        limits, counted = self.limits, session.translator and session.translator.counted
+        stated = as_object(details(event).get("usage")) if event.kind == END else {}
+        stated = stated or (counted.tokens if counted else {})
+        tokens = sum(as_count(stated.get(name)) or 0 for name in ("inputTokens", "outputTokens"))
+        if limits.max_calls is not None and run.called > limits.max_calls:
+            run.over = f"more than {plural(limits.max_calls, 'call')}"
+        elif limits.max_tokens is not None and tokens > limits.max_tokens:
+            run.over = f"more than {plural(limits.max_tokens, 'token')}"
+        if run.over and limits.left and not limits.gate:
+            limits.gate = f"{run.over} at {self.where()}"
 
     def track(self, run: Run, event: Event) -> None:
         """Remember a call while it is open: its completion may hold nothing but the outcome."""
-        run.acted = True
         if event.subtype == "started":
             run.calls[event.call_id] = event
         elif event.subtype == "completed":
             event.started = run.calls.pop(event.call_id, None)
+        run.called += event.started is None
         if self.locates:
             event.where = self.where()
 
@@ -7126,9 +7149,11 @@ class Runs:
         if event.session_id not in (None, run.session):  # only the last line names it
             run.session = event.session_id
             self.name(run)
+        if self.limits.counts:
+            self.check_budget(session, run, event)
         if self.limits.reached:
             failure = self.limits.reached, "error"
-        idle = failure is None and run.agent == Cursor.name and not run.acted
+        idle = failure is None and run.agent == Cursor.name and not run.called
         if idle and is_idle(Node(details(event))):  # its result has all words
             failure = IDLE, "error"
         unmet = (
@@ -7136,7 +7161,7 @@ class Runs:
             for choice in run.unmet
         )
         gates = "; ".join(filter(None, (describe_matches(run.matches), *unmet)))
-        if failure is None and not gates:
+        if failure is None and not (gates or run.over):
             run.succeeded = True
             self.end(session)
         else:
@@ -7145,7 +7170,8 @@ class Runs:
                 stated = "; ".join([stated, *self.open_calls(run)])
             if failure and failure[0]:
                 run.failure = stated_failure(event, failure[0])
-            why = stated or gates or run.error or "its result does not say that it succeeded"
+            why = stated or gates or run.over or run.error
+            why = why or "its result does not say that it succeeded"
             if why == gates:
                 self.fail(session, why, why, "matched")
             else:
@@ -7188,6 +7214,10 @@ class Runs:
         """``failure`` is a word for why."""
         run = cast("Run", session.run)
         self.end(session)
+        if run.over:
+            failure = "budget"
+            if run.over not in why:
+                why, shown = f"{run.over}; {why}", f"{run.over}; {shown}"
         if (matched := describe_matches(run.matches)) and matched not in why:
             why, shown, failure = f"{why}; {matched}", f"{shown}; {matched}", "matched"
         run.reason, run.failure = why, failure
@@ -7401,7 +7431,9 @@ class Sessions:
         """What needs no look at it while it follows a line of a session: acts of Cursor's, and
         deltas of others that nobody reads. What else it holds goes on in the run that is begun."""
         run, translator = session.run, session.translator
-        if not run or run.state != BEGUN or self.runs.fail_on or run.unmet:  # which see each event
+        if not run or run.state != BEGUN:
+            return NOT_GOING_ON
+        if self.runs.fail_on or run.unmet or self.runs.limits.counts:  # which see each event
             return NOT_GOING_ON
         if not session.agent or not (name or session is self.here.current):
             return NOT_GOING_ON  # what follows may show its agent, or belong to another one
@@ -14842,7 +14874,7 @@ def convert(
     writer, others = make_writers(to, view, notes := Notes(reporter))
     kind = SpokenEvent if redaction else writer.event_type
     unread = unread_types(writer, only, drop, thinking=thinking)
-    silent = writer.silent and not (fail_on or fail_unless)
+    silent = writer.silent and not (fail_on or fail_unless or (limits and limits.counts))
     maker = make_maker(kind, to, (writer, *others), redaction, unread, silent=silent)
     gates = (fail_on, fail_unless, limits)
     selection = Selection(only, drop, reporter.failure) if only or drop else None
@@ -15141,6 +15173,7 @@ SELECTORS = ("only", "drop", "fail_on", "fail_unless")  # options that take one
 SIZE: dict[str, Any] = {"metavar": "BYTES", "type": parse_size}
 TIME: dict[str, Any] = {"metavar": "TIME", "type": parse_time}
 LIMIT: dict[str, Any] = {"metavar": "TIME", "type": parse_limit}
+MOST: dict[str, Any] = {"metavar": "N", "type": parse_count}
 APPENDED: dict[str, Any] = {"metavar": "FILE", "shell_complete": complete_file}
 SELECTOR = repeatable("SELECTOR", parse_choice, shell_complete=complete_list)
 
@@ -15260,6 +15293,8 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
     ("--max-idle", LIMIT, "Fail runs after this much silence while no call is open."),
     ("--max-call", LIMIT, "Fail runs with a call that is open for longer."),
     ("--max-time", LIMIT, "Fail runs that are not over after this."),
+    ("--max-calls", MOST, "Fail runs that make more calls."),
+    ("--max-tokens", MOST, "Fail runs that take more tokens, in and out."),
     "Output",
     ("-t --to", choice_of(WRITERS, "text", "FORMAT"),
      "Write progress, each run's result, the stream itself, the stream in Cursor's vocabulary, "
@@ -15504,7 +15539,8 @@ def read(
 ) -> None:
     """Convert FILEs, or what the command of --run prints, within the limits of time."""
     grace = GRACE if given["grace"] is None else given["grace"]
-    limits = Limits(grace, given["max_idle"], given["max_call"], given["max_time"])
+    names = ("max_idle", "max_call", "max_time", "max_calls", "max_tokens")
+    limits = Limits(grace, *map(given.__getitem__, names))
     out.last.limits, out.last.files = limits, len(inputs.files)
     reporter, child, label = options["reporter"], None, given["label"]
     arriving: Streams = (

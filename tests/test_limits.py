@@ -14,7 +14,19 @@ from typing import Any, NamedTuple
 
 import click
 import pytest
-from support import ENVIRON, assistant, init, result, returned, run, start, started, use, whole_run
+from support import (
+    ENVIRON,
+    ROOT,
+    assistant,
+    init,
+    result,
+    returned,
+    run,
+    start,
+    started,
+    use,
+    whole_run,
+)
 from support import event as line_of
 
 import agentfmt
@@ -233,7 +245,7 @@ def test_a_limit_holds_for_a_pipe(options: tuple[str, ...], why: str) -> None:
     assert f'"reason":"timed out: {why}","failure":"timeout"' in row
 
 
-def limits_at(now: float, activity: Activity, **options: float) -> Limits:
+def limits_at(now: float, activity: Activity, **options: Any) -> Limits:
     """Limits that were begun at 0, and looked at now."""
     limits = Limits(**options)
     limits.begun = limits.heard = 0
@@ -272,3 +284,37 @@ def test_times_that_are_none(text: str) -> None:
 def test_the_name_of_a_signal() -> None:
     assert agentfmt.signal_name(9) == "SIGKILL"
     assert re.fullmatch(r"SIG\w+|signal 63", agentfmt.signal_name(63))
+
+
+# ---------------------------------------------------------------- what a run may use
+
+
+@pytest.mark.parametrize(
+    ("options", "sample", "why"),
+    [
+        (("--max-calls", "7"), "sample", None),
+        (("--max-calls", "6"), "sample", "more than 6 calls"),
+        (("--max-calls", "0"), "sample-claude", "more than 0 calls"),
+        (("--max-tokens", "9532"), "sample", None),  # 9,120 in, 412 out
+        (("--max-tokens", "9531"), "sample", "more than 9531 tokens"),
+        (("--max-tokens", "5"), "sample-claude", "more than 5 tokens"),
+    ],
+)
+def test_a_run_may_use_so_much(options: tuple[str, ...], sample: str, why: str | None) -> None:
+    for to in ("runs", "json"):  # with and without a look at each call
+        ended = run("-t", to, *options, str(ROOT / "tests" / f"{sample}.ndjson"))
+        assert ended.status == (why is not None)
+        assert (why is None) or ended.stderr.endswith(f" failed: {why}\n")
+        if to == "runs" and why:
+            assert f'"reason":"{why}","failure":"budget"' in ended.stdout.decode()
+
+
+def test_an_agent_that_uses_too_much_is_ended(tmp_path: Path) -> None:
+    stream = tmp_path / "stream"
+    stream.write_bytes(init() + started("1") + started("2"))
+    ended = run("-q", "--max-calls", "1", "--run", "sh", "-c", f"cat '{stream}'; sleep 60")
+    assert ended.status == 1
+    said = ended.stderr.splitlines()
+    assert said[0].startswith("agentfmt: run ")
+    assert "failed: more than 1 call; ended without a result" in said[0]
+    assert said[1:] == ["agentfmt: sh was ended: more than 1 call at sh:3"]
