@@ -1498,7 +1498,7 @@ def retry_after(reason: str) -> int | None:
     """After how many milliseconds a run may be tried again, if its reason says so."""
     if not (told := RETRY_AFTER.search(reason)):
         return None
-    parts = re.findall(r"([0-9.]+) ?([a-z]+)", told[1].lower())
+    parts = re.findall(r"([0-9.]{1,19}) ?([a-z]+)", told[1].lower())
     units = (UNITS.get(unit) or UNITS.get(unit[:3]) or UNITS[unit[0]] for _, unit in parts)
     return round(sum(float(part[0]) * unit for part, unit in zip(parts, units, strict=True)))
 
@@ -9330,7 +9330,7 @@ password-hash  \$2[abxy]\$ [0-9]{2}\$[./A-Za-z0-9]{50,}  \$(?:[15678y]|gy|2k|apr
 password-hash  ^(?:pbkdf2[\w-]*|scrypt|bcrypt_sha256) [$:](?:[\w:]{3,30}\$)+[./A-Za-z0-9+]{20,}=?  \$argon2[id]{1,2}\$ [\w=,$+/]{30,}
 private-key  ^LS0tLS1CRUdJTiB (?:QU|[SFPE])[A-Za-z0-9+/=]{60,}
 zoho-token  ^1000\. [0-9a-f]{32}\.[0-9a-f]{32,}
-url-password  [A-Za-z][A-Za-z0-9+.-]* ://[^\s/:@"'<>`\\]*: ([^\s/"'<>`\\]+)@[\w\[.${%-]
+url-password  [A-Za-z][A-Za-z0-9+.-]* ://[^\s/:@"'<>`\\]*: ([^\s/"'<>`\\]+)@[\w\[./${%-]
 url-password  jdbc:oracle: (?:thin|oci):[\w.$#-]+/["'\\]*([^\s"'<>/@\\]+)@
 url-user  https? ://([^\s/:@"'<>`\\]{15}[^\s/:@"'<>`\\]+)@ [\w.\[]
 cookie  (?i:cookie) ["'\\]*\h*[:=]?\h*["'\\]*<pairs>=([^\s;"'\\,]{12,})  ^curl [^|;&\n]*\h-b\h*["'\\]+<pairs>=([^\s;"'\\,]{12,})
@@ -9354,12 +9354,19 @@ command-password  ^(?:smb|rpc)client [^|;&\n]*\h-U\h*["'\\]*[^\s"'\\%]+%([^\s"'\
 command-password  ^[a-z]freerdp [^|;&\n]*\h/p:["'\\]*([^\s"'\\$]{4,})
 command-password  ^net\h+use [^|;&\n]*\h/user:\S+\h+["'\\]*([^\s"'\\$/][^\s"'\\]{3,})
 command-password  ^(?:vault|cargo)\h+login (?:\h+-\S+)*\h+["'\\]*([^\s"'\\$-][^\s"'\\=]{15,}={0,2})
-command-password  ^echo \h+(?:-n\h+)?["'\\]*([^\s"'\\$|]{6,})["'\\]*\h*\|[^|;&\n]*\h--(?:password-stdin|with-token)
+command-password  ^echo \h+(?:-\w+\h+)?["'\\]*([^\s"'\\$|]{4,}(?:\\+n[^\s"'\\$|]+)?)["'\\]*\h*\|[^|;&\n]*(?:\h--(?:password-stdin|with-token|stdin)|\bsudo\h[^|;&\n]*-\w*S|\bpasswd\b)
+command-password  ^printf \h+["'\\]*%s(?:\\+n)?["'\\]*\h+["'\\]*([^\s"'\\$|]{4,}?)["'\\]*\h*\|[^|;&\n]*(?:\h--(?:password-stdin|with-token|stdin)|\bsudo\h[^|;&\n]*-\w*S|\bpasswd\b)
+command-password  ^(?:echo|printf) \h+(?:-\w+\h+)?["'\\]*[\w.-]+:([^\s"'\\$|]{4,}?)(?:\\+n)?["'\\]*\h*\|[^|;&\n]*\bchpasswd  ^chpasswd \h*<<<\h*["'\\]*[\w.-]+:([^\s"'\\$]{4,})
+command-password  ^sudo \h[^|;&\n]*-\w*S\b[^|;&\n]*<<<\h*["'\\]*([^\s"'\\$]{4,})  ^ssh-keygen [^|;&\n]*\h-[NP]\h*["'\\]*([^\s"'\\$]{4,})
+command-password  ^(?:new\h+(?:PDO|mysqli)|mysqli_connect|getConnection) \h*\([^,\n]{1,120},[^,\n]{1,40},\h*\\*["']([^\s"'\\$]{4,})
 command-password  ^snmp-server\h+community \h+([^\s"'\\$]{4,})\h+R[OW]
 command-password  ^jwt\.(?:sign|verify|encode|decode)\( [^,\n]{1,60},\h*["'\\]+([^\s"'\\]*?[0-9][^\s"'\\]{6,})
 command-password  [\w.*-]+ :5432: [\w*-]+:[\w*-]+:([^\s:"'\\]{4,})
-assignment  ^(?i:log-?in|sign-?in|cred(?:ential)?s|(?:user(?:name)?|e-?mail|login)\h*[/|&+]\h*pass[a-z]*) ["'*`\\]*\h*[:=]\h*["'`\\]*[\w.@+-]+\h+[/|]\h+["'`\\]*([^\s"'`\\,;/<>\(){}]{6,})
-command-password  ^(?i:identified\h+by) \h+\\*'([^\s"'\\]{6,})  ^IDENTIFIED\h+BY \h+\\*"([^\s"'\\]{6,})
+login-password  ^(?i:log-?in|sign-?in|cred(?:ential)?s|(?:user(?:name)?|e-?mail|login)\h*[/|&+]\h*pass[a-z]*) ["'*`\\]*\h*[:=]\h*["'`\\]*[\w.@+-]+\h*[/|]\h*["'`\\]*([^\s"'`\\,;/<>\(){}]{6,})
+login-password  ^(?i:(?:log|sign)\h*in\h+(?:with|as|using)) \h+["'`\\]*[\w.@+-]+["'`\\]*\h*/\h*["'`\\]*([^\s"'`\\,;/<>\(){}]{6,})
+login-password  ^(?i:admin(?:istrator)?|root|postgres) ["'*`\\]*\h+/\h+["'*`\\]*([^\s"'`\\,;/<>\(){}]{6,})  ^[\w.+-]+ @[\w-]+\.[\w.-]+["'*`\\]*\h+/\h+["'*`\\]*([^\s"'`\\,;/<>\(){}]{6,})
+login-password  ^(?i:(?:user|role)\h+\S+\h+identified\h+by|with\h+password) \h+([^\s"'`\\,;<>$\(){}]{6,})
+command-password  ^(?i:identified\h+(?:with\h+\w+\h+)?by) \h+\\*'([^\s"'\\]{6,})  ^IDENTIFIED\h+BY \h+\\*"([^\s"'\\]{6,})
 token  ^<words>(?:[a-z][a-z0-9]*)? (?:[a-z0-9]_|[a-z]{2}-)[0-9a-f]*[g-zA-Z][a-z]*[A-Z0-9] [A-Za-z0-9]{26,}[\w=-]*
 token  ^<words>[A-Z]* [A-Z]{2}[_-][0-9a-f]*[g-zA-Z][a-z]*[A-Z0-9] [A-Za-z0-9]{26,}[\w=-]*
 token  ^(?:live|test|prod|production|sandbox|pat|oat|sk|secret|apikey|api|token|key|sec)[_-] [A-Za-z0-9]{24,}[\w=-]*
@@ -9567,7 +9574,7 @@ OTHERS = tuple(
     "bypass compass keepass oldpwd sksk requesttoken locktoken sequencetoken publictoken nexttoken "
     "publickeytoken pagetoken continuationtoken idempotencytoken idempotencykey publickey pubkey "
     "objectkey s3key websocketkey hotkey cachekey bykey nopass nopasswd topass askpass multipass "
-    "updatepassword sshpass".split()
+    "updatepassword".split()
 )
 # They end other words, too, and count only where a word begins.
 SYLLABLES = ("sk", "pat", "sig", "api", "psk", "pw", "pepper")
@@ -9692,7 +9699,7 @@ element         element   word    </key><N>?<H><(?:string|value)>               
 block           line      mixed   (?:[ \t]+[\w:.-]+[ ]?=[^<>\n]{0,80})?><N><H>              <token>· «<24 hex>»·</token>   <token>· string·</token>
 option          value     human   (?:<Q>,<H>|[ \t]+|\\+t)<P>                    --password «<16 hex>»         --token string
 option          value     human   <Q>,?<H><N><H>(?:-[ ])?<P>                   "--password",·"«<16 hex>»"         "--token",·"string"
-variable        blank     word      =                                             PASSWORD=«<12 alnum>»           PASSWORD=$X
+variable        blank     any       =<P>                                          CI_TOKEN=«vbnmlkjhzq»           PASSWORD=$X
 property        rest      word      =                                             db.password=«<12 alnum>»          db.password=$X
 yaml            line      word    <Q>\*{0,2}(?:<H>|\xc2\xa0)(?::(?:[ \t]|\\+t)|=>|\xe2\x86\x92|\\+u2192)<H><Y>      password: «<12 alnum>»          password: null
 next            value     human   :<H>(?:[|>]-?)?<H><N><H><N>?<H><P>          password: |·«<24 hex>»        password:·next: x
@@ -9720,7 +9727,14 @@ UNQUOTED = regex(
     rb"(?![@bBfFrRuU]{1,2}[\"'`])(?:[^\s\"'`,;)}\]<>&|\\]|\\[!#$&*]"
     rb"|&(?![\w.%~\[\]-]*=|#?\w+;|[^\w!#$%@^*?+-]|\Z))+"
 )
-TO_BLANK = regex(rb"(?![@bBfFrRuU]{1,2}[\"'`])(?:[^\s\"'`\\]|\\[!#$&*])+")
+# Behind them, and behind a quote or a backslash that is within a word, a password goes on.
+TO_BLANK = regex(
+    rb"(?![@bBfFrRuU]{1,2}[\"'`])[^\s\"'`\\](?:[^\s\"'`\\,;&]|[,;&](?![\w.-]+=)"
+    rb"|\\[^\s\"'`\\nrtux]|\\?[\"'`](?=[\w!#$%^*@?~])(?![\w.-]*[=:]|[\w.-]*[\"'`]))*"
+)
+WORD_REST = regex(
+    rb"(?=[^\s]*?[0-9])(?:(?:[,;)}\]&>\"]|\\(?![nrtux])){1,2}[\w!#$%^*@?~+-]+)+(?=\\+[nr]|\s|\Z)"
+)
 ELEMENT = regex(rb"(?![\"'`][.,)+])[^<>\n]+(?=\\?</)")
 QUOTE_ENDS = {quote: re.compile(rb"[%b\r\n]" % quote) for quote in (b'"', b"'", b"`")}
 OPENING = regex(rb"(\\*)([\"'`])\Z")
@@ -9733,7 +9747,7 @@ def value_of(
     """The start and end of the value at ``start``, and whether it is quoted; ``end`` is the end of
     its name. Nothing behind ``limit`` is read."""
     opening = OPENING.search(text, end, start)
-    if kind == "value" and opening:
+    if kind in ("value", "blank") and opening:
         line = text[max(0, start - NEAR) : start].rpartition(b"\n")[2]
         if line.count(opening[0]) % 2 == 0 and AFTER_QUOTE.match(text, start):
             return None  # it ends a string
@@ -9824,7 +9838,8 @@ def behind(needed: int, *, option: bool, below: str = "") -> Any:
     for form in FORMS:
         if option < (form.name == "option"):
             continue
-        in_quotes, bare = FIRST_LOOK[max(needed, form.least)]
+        is_literal = form.least == ANY and needed < RANDOM
+        in_quotes, bare = FIRST_LOOK[WORD if is_literal else max(needed, form.least)]
         # Each count would need a state.
         endless = re.sub(r"\{([01]),[0-9]{1,2}\}", lambda most: "*+"[int(most[1])], form.between)
         between = endless.removesuffix(MACROS["P"])
@@ -10000,33 +10015,69 @@ PLACEHOLDER = regex(
     r"|%[A-Za-z_]+%|@@?[A-Z_]+@@?|&lt;.*?&gt;|\[REDACTED:[^\]]*\]|\A[\[(][A-Za-z ]+[\])]\Z"
     r"|\$[0-9]|\{[\w.]+\(.*|\A[<\[]\w*\Z"
 )
-# No secret, whatever it looks like: numbers, versions, addresses, paths, names, elisions, keywords,
-# digests, certificates, images, what asks to be replaced, what a shell says of a variable that is
-# not set, objects in JSON, public keys.
-NO_SECRET = regex(
-    r".{0,2}|[+-]?[0-9][0-9_]{0,14}|[+-]?[0-9]+[.,:TZ-][0-9.,:TZeE+-]*"
-    r"|0[xX][0-9a-fA-F]{1,16}[uUlL]{0,3}|(?:\\*x[0-9a-fA-F]{2}){1,8}|\s*\+(?: .*|[\w.]+\+)"
-    r"|0b[01_]+|(.)\1*|(?:\\[nrt]|\W)*"
-    r"|[\^~<>=]{0,2} ?v?[0-9]+(?:\.[0-9x*]+)+(?:[-+.][a-z0-9]{1,16}){0,4}(?:/go\.mod)?"
-    r"|[\w.-]+ ?[<>~=!]= ?[0-9].*|(?:[a-z][a-z0-9+.-]*|[A-Z]+)://(?:[a-z_]{1,16}:?@)?[^\s@]*|(?:~"
-    r"|#|\.{1,2}|[A-Za-z]:)?(?:[/\\]+[\w. @#:+-]+)+[/\\]?|[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,4}"
-    r"|(?:[\w-]+/)*[\w.-]+\.(?:pem|crt|cer|key|pub|jks|p12|json|ya?ml|toml|txt|conf|cfg|env|log"
-    r"|xml|html?|jpe?g|png|gif|svg|sh|py|js|ts|go|rb|java)(?:#[\w.-]+)?|[\w.@-]+:[~/]\S*[$#]"
-    r"|[a-z]{2,}(?:[A-Z][a-z]{2,})+|(?:[A-Z][a-z]{2,}){2}|[A-Za-z_]{2,}(?:\.[A-Za-z_]{2,})+"
-    r"|[A-Z]{2,}(?:_+[A-Z]{2,})+|[abglstvw]:\w+|-?anonymous@?[\w.]*"
-    r"|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*\[-?\w*\](?:\.[A-Za-z_]\w*)*|(?:uuid|file|id|object)=.*"
-    r"|.*(?:\.\.\.|…|\*{3}|[xX•]{5}|EXAMPLE|(?i:abcdefghijkl)).*|(?i:true|false|null|none|nil"
-    r"|undef(?:ined)?|yes|no|str|string|text|bool|int|integer|number|value|boolean|float|bytes"
-    r"|void)\??|;?[a-z]+=|(?:workspace|npm|link|catalog|arn|urn|env|file|vault|ssm):.*|(?:required"
-    r"|optional|nullable|sometimes|confirmed|hashed)(?:[|_:].*)?|(?:sha[0-9]{1,3}|md5)[=:-].*"
-    r"|(?:LS0tLS1CRUdJTiB(?:D|QVUJ)|iVBORw0KGgo|/9j/4|R0lGOD).*|(?i:_*(?:replace|change|insert|put"
-    r"|enter)[_ -].*|replace(?:me)?|your.*|base64[ _-]?encoded.*|redacted.*)|\?[A-Za-z]\w*"
-    r"|[A-Z]\w+::[A-Za-z_]+|\{\\*[\"'].*|[a-z0-9_.-]+(?:/[a-z0-9_.-]+){2,}|age1[0-9a-z]{50,}"
-    r"|__[A-Z_]+__|(?:[a-z]+=)?#[0-9a-fA-F]{3,8}|(?:\w+[_-])?(?:pk|pub|public"
-    r"|publishable)[_-](?:live_|test_)?[\w-]{16,}|(?=.*[a-z]-[a-z]|.*\.\*).*\[.*|.*\\[wdsb][*+].*"
-    r"|(?:\S+ ){4,}.*",
-    re.DOTALL,
-)
+
+
+# No secret, whatever it looks like: why, an expression, an example. Behind a variable of a shell
+# stands no ``(code)``.
+class Reason(NamedTuple):
+    why: str
+    expression: str
+    example: str
+
+
+NO_SECRET = [
+    Reason(*re.split("  +", line))
+    for line in r"""
+too short                 .{0,2}                                                      ab
+a number                  [+-]?[0-9][0-9_]{0,14}|0[xX][0-9a-fA-F]{1,16}[uUlL]{0,3}|0b[01_]+  0xdeadbeefUL
+a time, a range           [+-]?[0-9]+[.,:TZ-][0-9.,:TZeE+-]*                          2026-01-04T10:20:30Z
+a size                    [0-9.]+(?:px|r?em|pt|vh|vw|m?s|%)                           120px
+bytes in hex              (?:\\*x[0-9a-fA-F]{2}){1,8}                                 \x00\x7f
+a sum                     \s*\+(?: .*|[\w.]+\+)                                       +name+
+one character             (?P<one>.)(?P=one)*                                         zzzzzz
+signs                     (?:\\[nrt]|\W)*                                             ---
+a version                 [\^~<>=]{0,2} ?v?[0-9]+(?:\.[0-9x*]+)+(?:[-+.][a-z0-9]{1,16}){0,4}(?:/go\.mod)?  ^7.1.2-beta.1
+a requirement             [\w.-]+ ?[<>~=!]= ?[0-9].*                                  pyjwt>=2.1
+a URL without a login     (?:[a-z][a-z0-9+.-]*|[A-Z]+)://(?:[a-z_]{1,16}:?@)?[^\s@]*  https://example.org/token
+a path                    (?:~|#|\.{1,2}|[A-Za-z]:)?(?:[/\\]+[\w. @#:+-]+)+[/\\]?     ./run/secrets/x
+a path                    [a-z0-9_.-]+(?:/[a-z0-9_.-]+){2,}                           app/config/token
+an address                [\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,4}                    me@example.org
+a file                    (?:[\w-]+/)*[\w.-]+\.(?:pem|crt|cer|key|pub|jks|p12|json|ya?ml|toml|txt|conf|cfg|env|log|xml|html?|jpe?g|png|gif|svg|sh|py|js|ts|go|rb|java)(?:#[\w.-]+)?  keys/server.pem
+a prompt of a shell       [\w.@-]+:[~/]\S*[$#]                                        me@host:~/app$
+camelCase (code)          [a-z]{2,}(?:[A-Z][a-z]{2,})+|(?:[A-Z][a-z]{2,}){2}          newTokenValue
+a member (code)           [A-Za-z_]{2,}(?:\.[A-Za-z_]{2,})+                           settings.SECRET_KEY
+a constant (code)         [A-Z]{2,}(?:_+[A-Z]{2,})+                                   SECRET_KEY
+an element (code)         [A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*\[-?\w*\](?:\.[A-Za-z_]\w*)*  args.tokens[0]
+a tag                     [abglstvw]:\w+                                              s:name
+nobody                    -?(?i:anonymous)@?[\w.]*                                    anonymous
+what it is the ID of      (?:uuid|file|id|object)=.*                                  id=7f
+an elision, an example    .*(?:\.\.\.|…|\*{3}|[xX•]{5}|EXAMPLE|(?i:abcdefghijkl)).*   sk-ab...yz
+a type, nothing           (?i:true|false|null|none|nil|undef(?:ined)?|yes|no|str|string|text|bool|int|integer|number|value|boolean|float|bytes|void)\??  undefined
+what is said of one       (?i:(?:in|un)?(?:correct|valid|changed|set)|missing|mis-?match(?:ed)?|wrong|expired|empty|blank|hidden|redacted|(?:not[ ])?(?:accepted|allowed|found|provided|given|matching)|denied|rejected|refused|failed|failure|success|ok(?:ay)?|unknown|enabled|disabled|updated|protected|encrypted|masked|needed|erforderlich|falsch|ung(?:ü|ue)ltig|fehlt|leer|requise|obligatoire|incorrecto?|inv[aá]lid[ao])[.!]?  mismatch
+the end of a parameter    ;?[a-z]+=                                                   ;name=
+a reference               (?:workspace|npm|link|catalog|arn|urn|env|file|vault|ssm):.*  env:GITHUB_TOKEN
+a rule for a form         (?:required|optional|nullable|sometimes|confirmed|hashed)(?:[|_:].*)?  required|min:8
+a digest                  (?:sha[0-9]{1,3}|md5)[=:-].*                                sha256:0a1b
+a certificate, an image   (?:LS0tLS1CRUdJTiB(?:D|QVUJ)|iVBORw0KGgo|/9j/4|R0lGOD).*    iVBORw0KGgoAAAA
+asks to be replaced       (?i:_*(?:replace|change|insert|put|enter)[_ -].*|replace(?:me)?|your.*|base64[ _-]?encoded.*|redacted.*)  your-token-here
+of a variable in a shell  \?[A-Za-z]\w*                                               ?required
+a member (code)           [A-Z]\w+::[A-Za-z_]+                                        Config::TOKEN
+an object in JSON         \{\\*["'].*                                                 {"a": 1}
+a public key              age1[0-9a-z]{50,}|(?:\w+[_-])?(?:pk|pub|public|publishable)[_-](?:live_|test_)?[\w-]{16,}  pk_live_9aK2mQ7xB4tR1zW8
+a placeholder             __[A-Z_]+__                                                 __TOKEN__
+a colour                  (?:[a-z]+=)?#[0-9a-fA-F]{3,8}                               #ff8800
+an expression             (?=.*[a-z]-[a-z]|.*\.\*).*\[.*|.*\\[wdsb][*+].*             [a-z0-9]+
+prose                     (?:\S+ ){4,}.*                                              at least one of each kind
+""".strip().splitlines()  # noqa: E501
+]
+
+
+def any_reason(reasons: Iterable[Reason]) -> re.Pattern[str]:
+    return regex("|".join(f"(?:{reason.expression})" for reason in reasons), re.DOTALL)
+
+
+IS_NO_SECRET = any_reason(NO_SECRET)
+IS_NO_LITERAL = any_reason(reason for reason in NO_SECRET if "(code)" not in reason.why)
 # Behind names that say little: an ID, a digest, a fingerprint. The first word that is one decides.
 DIGEST_WORD = (
     r"(?:[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|(?:0x)?[0-9a-fA-F]{40}"
@@ -10078,7 +10129,8 @@ def is_plain(
     name: str, value: str, least: int = WORD, needed: int | None = None, *, quoted: bool = True
 ) -> bool:
     """Is this value no secret, given its name? ``least`` is the strength that its form needs,
-    ``needed`` the one that its name needs, which a form that takes ANY value does not ask."""
+    ``needed`` the one that its name needs, which a form that takes ANY value does not ask; ANY for
+    what a shell assigns: a literal, whatever its characters."""
     ends = ends_of(name)
     if not ends or (len(name) > 20 and name.isalnum() and odds(name) > 2 * REACHED[RANDOM]):
         return True  # no name, or base64 that happens to end in one
@@ -10088,7 +10140,11 @@ def is_plain(
     value = value.removesuffix(closed)
     rest = PLACEHOLDER.sub("", value)
     needed = needed_by(name) if needed is None else needed
-    if NO_SECRET.fullmatch(rest) or (least and needed > WORD and " " in value):
+    if needed == ANY:
+        said = squash(value.strip("@:$").rpartition(".")[2]) in ends
+        called = not quoted and CALL.match(value) is not None
+        return said or called or IS_NO_LITERAL.fullmatch(rest) is not None
+    if IS_NO_SECRET.fullmatch(rest) or (least and needed > WORD and " " in value):
         return True
     if least and len(value) < FEWEST[needed]:
         return True
@@ -10135,6 +10191,8 @@ def repeats(value: str, needed: int, likely: bool, *, quoted: bool) -> bool:
 
 def is_plain_token(rule: Rule, shown: str) -> bool:
     """Is no secret what the expression of a rule found?"""
+    if rule.name == "login-password":
+        return is_plain("password", shown.rstrip("."), HUMAN)
     if rule.name.endswith("password"):
         return is_plain(rule.name, shown)
     if rule.name == "assignment":
@@ -10150,9 +10208,33 @@ def is_plain_token(rule: Rule, shown: str) -> bool:
         )
     if rule.name in ("authorization", "bearer-token", "cookie", "url-user"):
         shown = PLACEHOLDER.sub("", shown[:NEAR])
-        return NO_SECRET.fullmatch(shown) is not None or greatest_odds(shown) < REACHED[HUMAN]
+        return IS_NO_SECRET.fullmatch(shown) is not None or greatest_odds(shown) < REACHED[HUMAN]
     documented = "..." in shown or "EXAMPLE" in shown
     return documented or len(set(shown)) < 6 or NAMES.fullmatch(shown) is not None
+
+
+INSERTED_SIGN = rf"(?i:insert\s+into\s[^()]{{1,80}}\([^()]*(?:{any_name([WORD, HUMAN])}))"
+INSERTED = regex(
+    rb"(?i)\binsert\s+into\s+[\w.`\"\[\]\\]{1,80}\s*\(([^()]{1,1000})\)(?:\s|\\+n)*values(?:\s|\\+n)*"
+)
+ROW = regex(rb"(?:\s|\\+n|,)*\(((?:'[^'\n]{0,256}'|\"[^\"\n]{0,256}\"|[^()'\"]){0,2000})\)")
+FIELD = regex(rb"'([^'\n]{0,256}?)\\*'|\"([^\"\n]{0,256}?)\\*\"|,")
+
+
+def inserted(text: bytes) -> Iterator[Span]:
+    """The values of SQL's INSERT in the columns with names of secrets."""
+    for head in INSERTED.finditer(text) if expression(INSERTED_SIGN).search(text) else ():
+        names = [from_utf8(name.strip(b' \t\r\n`"[]\\')) for name in head[1].split(b",")]
+        at = head.end()
+        while row := ROW.match(text, at):
+            at, column = row.end(), 0
+            for field in FIELD.finditer(text, *row.span(1)):
+                if field[0] == b",":
+                    column += 1
+                elif column < len(names) and ends_of(name := names[column]):
+                    number = field.lastindex or 1
+                    if not is_plain(name, field[number].decode("utf-8", "replace"), HUMAN):
+                        yield *field.span(number), "assignment"
 
 
 # ---------------------------------------------------------------- plain readings
@@ -10482,13 +10564,13 @@ class Scanner:
         # automaton for both would have three times as many states as both of them.
         words = {n: hint for n, hint in enumerate(hints) if BEGINS_WITH_WORD.match(hint)}
         others = {n: hint for n, hint in enumerate(hints) if n not in words}
-        tell = [KIND_SECRET, *(hint for hint, _ in OVER_LINES)]
+        tell = [KIND_SECRET, INSERTED_SIGN, *(hint for hint, _ in OVER_LINES)]
         # In a raw line an escape may hide any character except blanks, quotes and backslashes; a
         # user's pattern may match any character that an escape hides.
         escape = r"[^\\](?:\\\\)*\\(?:[/bf]|u00(?:0[9a-dA-D]|[2-7]))"
         self.first_looks = [FirstLook(words, tell), FirstLook(others, [escape, CODE_BEGIN])]
         # Of what several lines tell the first look is no proof: they look for themselves.
-        self.over_lines: list[Finder] = [kubernetes_secrets, columns]
+        self.over_lines: list[Finder] = [kubernetes_secrets, columns, inserted]
         self.over_lines += [functools.partial(rule_spans, rule) for _, rule in OVER_LINES]
         # A raw line does not show where a string begins and ends.
         self.has_anchors = any(ANCHOR.search(text) for text in patterns.values())
@@ -10814,6 +10896,15 @@ def forms_of_values() -> Any:
     return expression_set((form.between for form in FORMS), anchored=True)
 
 
+# Before a variable; IMAP writes AUTH=PLAIN.
+IN_A_SHELL = regex(rb"(?:(?<![^\s;&|(\"'`+])|(?<=\\[nrt]))(?!AUTH=)")
+
+
+def takes_literal(text: bytes, begin: int, needed: int) -> bool:
+    """Does a shell, or a file of its variables, assign a literal to this name?"""
+    return needed < RANDOM and IN_A_SHELL.match(text, begin) is not None
+
+
 judged = functools.lru_cache(4096)(is_plain)  # of the same value again and again
 
 
@@ -10837,9 +10928,13 @@ def assigned_value(text: bytes, begin: int, end: int, name: str) -> Span | None:
         shown = text[value[0] : value[1]].replace(MASK, b"").decode("utf-8", "replace")
         # Behind a quoted name stand words, in a document, or a name, in code.
         doubts = {b"`": MIXED, b'"': HUMAN, b"'": HUMAN}
-        least = max(form.least, 0 if value[2] else doubts.get(text[end : end + 1], 0))
-        if not judged(name, shown, least, needed, quoted=value[2]):
+        least = max(form.least, WORD, 0 if value[2] else doubts.get(text[end : end + 1], 0))
+        literal = form.least == ANY and takes_literal(text, begin, needed) and " " not in shown
+        strengths = (ANY, ANY) if literal else (least, needed)
+        if not judged(name, shown, *strengths, quoted=value[2]):
             value = value_of(text, end, between.end(), form.value, len(text)) or value
+            if not value[2] and (tail := WORD_REST.match(text, value[1], value[1] + NEAR)):
+                return value[0], tail.end(), "assignment"
             return *value[:2], form.name if form.name == "authorization" else "assignment"
     return None
 
@@ -11280,6 +11375,10 @@ def clip(edits: Sequence[Replacement], begin: int, end: int) -> list[Replacement
     ]
 
 
+# What an agent thought is signed: without it no session goes on.
+SIGNED = ("content",), ("delta",), ("content_block",)
+
+
 def secret_members(strings: list[StringLiteral]) -> set[int]:
     """The starts of values whose name is that of a secret.
 
@@ -11294,6 +11393,8 @@ def secret_members(strings: list[StringLiteral]) -> set[int]:
         if string.is_key or not string.path:
             continue
         key = string.path[-1]
+        if key == "signature" and string.path[-2:-1] in SIGNED:
+            continue
         name = "token" if flag else key
         if ends_of(name) and not is_plain(name, string.text, 0 if is_secret_name(name) else WORD):
             starts.add(string.start)

@@ -29,6 +29,7 @@ from planting import (
     hide,
     made,
     pem,
+    redact,
     spellings,
 )
 from support import scanner_of
@@ -822,6 +823,86 @@ def test_public_keys_are_left() -> None:
         )
         text = f"-----BEGIN {kind}-----\nMIIB\n{lines}\n-----END {kind}-----"
         assert hide(text) == text
+
+
+# ---------------------------------------------------------------- what leaked, and what says nothing
+
+# No part of these may be left: of tokens (T), people's passwords (P), with signs of code (S), with a
+# quote or a backslash within (D).
+VALUES = {
+    "T": ("tk_cmxub6ek", "vbnmlkjhzq", "my_secret_value", "dolamiru", "bemo-tarilo", "QUOZEMI"),
+    "P": ("hunter42", "Winter2024!", "s3cr3tPw", "Tr0ub4dor"),
+    "S": ("h6J,k2Ls9Dp4", "49M&5sc9Fm", "x7K;pQ2v", "Zt8)mW4q", "u5R}nB1c", "a3D&Lk9;Xw"),
+    "D": ('h6J"k2Ls9Dp4', "e4G\\wN8zs"),
+}
+LEAKS = r"""
+T  TRACKER_TOKEN="{}" tracker view 1 @ CI_TOKEN={} @ export X_SECRET={} @ cd x && API_KEY={} make @ env AUTH_TOKEN={} node app.js
+T  docker run -e CI_TOKEN={} img @ A=b\nTRACKER_TOKEN={}\nC=d @ X_SECRET='{}' cmd @ set -x; API_KEY={} ; echo @ DEPLOY_TOKEN={} ./run.sh --x
+SD DB_PASSWORD={} @ export PGPASSWORD={} @ A=1\nREDIS_PASS={}\nB=2 @ 1\tDB_HOST=x\n2\tMYSQL_PWD={}\n3\tC=d
+S  DB_PASSWORD="{}" @ ADMIN_PASSWORD='{}' @ password = '{}'
+P  ansible_ssh_pass={} @ ansible_ssh_pass: {} @ host1 ansible_host=1.2.3.4 ansible_ssh_pass={} ansible_port=22
+P  SSHPASS={} sshpass -e ssh u@h @ export SSHPASS={} @ SSHPASS="{}" sshpass -e scp a b
+P  echo "{}" | sudo -S apt update @ echo '{}' | sudo -S ls @ echo {} | sudo -S ls @ echo "{}" | sudo -S -p "" ls @ echo "{}" | sudo -k -S ls
+P  echo "root:{}" | chpasswd @ echo 'bob:{}' | sudo chpasswd @ chpasswd <<< "bob:{}" @ printf '%s\\n' '{}' | sudo -S x
+P  sudo -S ls <<< "{}" @ sudo -S apt install x <<<'{}' @ echo -e '{}\\n{}' | passwd bob @ echo "{}" | passwd --stdin bob
+P  postgres://bob:{}@/db @ psql "postgres://bob:{}@/shop" @ mysql://bob:{}@/db @ DATABASE_URL=postgresql://bob:{}@/app?host=/run
+P  admin / {} @ user/pass: bob/{} @ login: bob / {} @ (user/pass: bob/{}) @ Log in with bob / {} @ a.b@example.org / {} @ username / password: bob / {}
+P  INSERT INTO users (name, password) VALUES ('bob', '{}'); @ insert into accounts(id,username,password) values (1,'bob','{}')
+P  INSERT INTO `users` (`id`, `password`, `mail`) VALUES\n(1, '{}', 'x@y.z'),\n(2, '{}', 'y') @ IDENTIFIED WITH mysql_native_password BY '{}'
+P  ALTER USER bob WITH PASSWORD '{}'; @ alter role bob with password {} @ create user bob identified by {}; @ logged in with password {}
+P  new PDO($dsn, 'bob', '{}'); @ new mysqli('localhost', 'bob', '{}', 'shop'); @ getConnection(url, "bob", "{}") @ mysqli_connect('localhost', 'bob', '{}')
+P  ssh-keygen -t ed25519 -N "{}" -f key @ ssh-keygen -p -P old1x9 -N {} -f k @ ssh-keygen -t rsa -b 4096 -N '{}'
+""".strip().splitlines()
+STAYS = """
+Password: incorrect @ Password: invalid @ password: missing @ Password: mismatch @ Kennwort: erforderlich @ pw: 120px @ Passwort: falsch
+CI_TOKEN=$X @ CI_TOKEN=${X:-} @ CI_TOKEN=<your token> @ CI_TOKEN=*** @ CI_TOKEN="$TOKEN" cmd @ CI_TOKEN=$(cat x) @ CI_TOKEN="" cmd
+CI_TOKEN=os.environ["X"] @ CI_TOKEN=/run/secrets/x @ TOKEN=token @ MAX_TOKENS=4096 @ f(auth=auth_token) @ token=token, x=1 @ b"AUTH=ANONYMOUS"
+secret=self.secret) @ if (token=next) { @ SSHPASS=$PW sshpass -e @ ["sshpass", "-e", "ssh"] @ echo "$PW" | sudo -S ls @ echo done | sudo tee /etc/x
+postgres://localhost/db @ postgres://user:$PW@/db @ src / lib @ admin / user @ user/group: root/wheel @ identified by its name @ with password reset
+INSERT INTO users (name, password) VALUES (?, ?) @ INSERT INTO users (name, age) VALUES ('x', 'y') @ INSERT INTO t (password) VALUES (%s)
+new PDO($dsn, $user, $password) @ new PDO('mysql:host=x', DB_USER, DB_PASS) @ ssh-keygen -t ed25519 -N "" @ ssh-keygen -N "$PASS"
+""".strip().splitlines()
+
+
+def cells(lines: list[str]) -> Iterator[tuple[str, str]]:
+    for line in lines:
+        for template in line[3:].split(" @ "):
+            yield line[:3].strip(), template.encode().decode("unicode_escape")
+
+
+@pytest.mark.parametrize(("kinds", "template"), [*cells(LEAKS)])
+def test_no_part_of_a_password_is_left(kinds: str, template: str) -> None:
+    for value in (value for kind in kinds for value in VALUES[kind]):
+        shown = hide(template.replace("{}", value))
+        parts = {value[at : at + 4] for at in range(len(value) - 3)}
+        assert [part for part in sorted(parts) if part in shown and part not in template] == []
+
+
+@pytest.mark.parametrize("text", [cell for line in STAYS for cell in line.split(" @ ")])
+def test_what_says_nothing_stays(text: str) -> None:
+    assert hide(text) == text
+
+
+@pytest.mark.parametrize("reason", agentfmt.NO_SECRET, ids=lambda reason: reason.why)
+def test_a_reason_holds_for_its_example(reason: agentfmt.Reason) -> None:
+    """And for no password."""
+    assert re.fullmatch(reason.expression, reason.example, re.DOTALL)
+    assert agentfmt.is_plain("password", reason.example)
+    assert not any(re.fullmatch(reason.expression, value) for value in VALUES["P"])
+
+
+def test_the_signature_of_a_thought_stays() -> None:
+    """Without it a session that is passed on cannot go on; elsewhere one is a secret."""
+    signature = "EqQBCkYIBRgCKkD7x9LmQ2vZt8mW4qu5RnB1cA3DLk9XwPz" * 3
+    thought = {"type": "thinking", "thinking": "", "signature": signature}
+    delta = {"type": "signature_delta", "signature": signature}
+    kept: list[Any] = [
+        {"type": "assistant", "message": {"content": [thought]}},
+        {"type": "stream_event", "event": {"type": "content_block_delta", "delta": delta}},
+    ]
+    lines = "".join(f"{json.dumps(one)}\n" for one in kept)
+    assert redact(lines.encode(), "-t", "stream-json", "-r", "secrets", "--thinking").stdout == lines.encode()
+    assert signature not in hide(json.dumps({"signature": signature}))
 
 
 # ---------------------------------------------------------------- fixed points
