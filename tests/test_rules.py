@@ -901,7 +901,10 @@ def test_the_signature_of_a_thought_stays() -> None:
         {"type": "stream_event", "event": {"type": "content_block_delta", "delta": delta}},
     ]
     lines = "".join(f"{json.dumps(one)}\n" for one in kept)
-    assert redact(lines.encode(), "-t", "stream-json", "-r", "secrets", "--thinking").stdout == lines.encode()
+    assert (
+        redact(lines.encode(), "-t", "stream-json", "-r", "secrets", "--thinking").stdout
+        == lines.encode()
+    )
     assert signature not in hide(json.dumps({"signature": signature}))
 
 
