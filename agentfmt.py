@@ -119,7 +119,7 @@ import click
 import msgspec
 from msgspec import Raw, Struct
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 
 # ---------------------------------------------------------------- vocabulary
