@@ -564,7 +564,7 @@ def shape(
     fields += [(name, Raw, Raw()) for name in raws.split()]
     fields += [(name, Any, None) for name in anys.split()]
     fields += [(name, kind | None, None) for name, kind in others.items()]
-    return with_plain_setter(msgspec.defstruct("Shape", fields, bases=(base,), gc=False))
+    return with_plain_setter(msgspec.defstruct("Shape", fields, bases=(base,), gc=False, rename={}))
 
 
 def coerce(value: Any, kind: Any) -> Any:
@@ -1249,32 +1249,40 @@ else:
 Other: TypeAlias = list[Raw] | str | float | bool | None
 
 
-@with_plain_setter
-class Event(Struct, gc=False):
-    """One event in Cursor's vocabulary, with the members that the state machine needs.
-
-    ``raw`` is its line, with any blanks around it, without a log collector's prefix, or the line
-    that a translator made; ``decoded`` is all of it, once ``details`` were asked for; ``kind`` says
-    what it means for runs; ``run`` is the run it belongs to; ``started`` is the event that started
-    a completed call; ``unprinted`` events only count; ``original`` is the line of another agent,
-    where that is printed in its place; ``where`` is its FILE:LINE; ``finished_call`` is the call
-    that it ends, while writers read it.
-    """
+class Header(Struct, gc=False):
+    """The members of a line that the state machine needs."""
 
     type: str | None = None
     subtype: str | None = None
     session_id: str | None = None
     call_id: str | None = None
     parent_tool_use_id: str | None = None  # the call that started the sub-agent
-    raw: Internal = msgspec.field(name="\x7fraw", default=b"")
-    decoded: Internal = msgspec.field(name="\x7fdecoded", default=None)
-    original: Internal = msgspec.field(name="\x7foriginal", default=None)
-    kind: Internal = msgspec.field(name="\x7fkind", default="act")
-    started: Internal = msgspec.field(name="\x7fstarted", default=None)
-    run: Internal = msgspec.field(name="\x7frun", default=None)
-    unprinted: Internal = msgspec.field(name="\x7funprinted", default=False)
-    where: Internal = msgspec.field(name="\x7fwhere", default=None)
-    finished_call: Internal = msgspec.field(name="\x7ffinished_call", default=None)
+
+
+@with_plain_setter
+class Event(Header, gc=False, rename="\x7f{}".format):  # no line has members of these names
+    """One event in Cursor's vocabulary: what its line says first, and what stages set.
+
+    ``raw`` is its line, with any blanks around it, without a log collector's prefix, or the line
+    that a translator made; ``decoded`` is all of it, once ``details`` were asked for; ``kind`` says
+    what it means for runs; ``run`` is the run it belongs to; ``started`` is the event that started
+    a completed call; ``unprinted`` events only count; ``original`` is the line of another agent,
+    where that is printed in its place; ``where`` is its FILE:LINE; ``finished_call`` is the call
+    that it ends, while writers read it. Of words, ``stamp`` is the time that another agent's line
+    states; ``edits`` are redaction's changes to them: None if it needs none, () if it may.
+    """
+
+    raw: Internal = b""
+    decoded: Internal = None
+    original: Internal = None
+    kind: Internal = "act"
+    started: Internal = None
+    run: Internal = None
+    unprinted: Internal = False
+    where: Internal = None
+    finished_call: Internal = None
+    stamp: Internal = None
+    edits: Internal = None
 
 
 class OriginalLine(Struct, gc=False, eq=False):
@@ -1314,19 +1322,13 @@ class Message(Struct, gc=False):
 
 
 @with_plain_setter
-class SpokenEvent(Event, gc=False):
-    """An event with words: thoughts, or the assistant's, which may be a delta or a replay.
-
-    ``stamp`` is the time that another agent's line states; ``edits`` are redaction's changes to its
-    words: None if it needs none, () if it may.
-    """
+class SpokenEvent(Event, gc=False, rename={}):
+    """An event with words: thoughts, or the assistant's, which may be a delta or a replay."""
 
     message: Message | None = None
     timestamp_ms: Any = None
     model_call_id: Any = None
     text: str | None = None  # in thinking events
-    stamp: Internal = msgspec.field(name="\x7fstamp", default=None)
-    edits: Internal = msgspec.field(name="\x7fedits", default=None)
 
 
 def ends_run(event: Event) -> bool:
@@ -3663,7 +3665,7 @@ CURSOR_TYPES = SHARED_TYPES | word_set(
 )
 CURSOR_ALONE = CURSOR_TYPES - SHARED_TYPES - {"system"}
 ACT_TYPES: Sequence[str | None] = ("assistant", "thinking", "tool_call")  # of the agent itself
-STRUCTURED = {"structured_output", "structured_result"}  # of results: the answer by a schema
+STRUCTURED = ("structured_output", "structured_result")  # of results: the answer by a schema
 KINDS = dict.fromkeys(("user", *ACT_TYPES), ACT) | {"result": END}
 ANOTHER = object()  # stands for the ID of a message that differs from all others
 CERTAIN_DELTA = object()  # a ``timestamp_ms``: the event is a delta, not a replay
@@ -4466,7 +4468,8 @@ class Claude(Translator):
             ended = named or "error"
         if ended != "success" and was_interrupted(own):
             own["error"] = Raw(b'"interrupted"')
-        asked = next((bytes(own[key]) for key in STRUCTURED if key in own), b"null")
+        stated = (bytes(own.get(key, b"null")) for key in STRUCTURED)
+        asked = next((value for value in stated if value != b"null"), b"null")
         if asked != b"null" and not decode_raw(own.get("result", b"")):
             own["result"] = compact(asked).decode()
         repeats_host = decode_raw(own.get("result", b"")) == self.words_of_host != ""
@@ -12698,7 +12701,7 @@ def end_words(event: Event, notes: RunNotes, *, final: bool) -> list[str]:
     members = details(event) if good else {}
     stated = first_text(members.get("result"))
     # A filtered stream may hold no other words.
-    rest, asked = "".join(line), STRUCTURED & members.keys()
+    rest, asked = "".join(line), members.keys() & STRUCTURED
     # Some say the answer in their last line alone; others repeat words there, the last or all.
     said, repeated = ("".join(text.split()) for text in (segments.answer, stated))
     other = not (said.endswith(repeated) or repeated.endswith(said))
