@@ -10987,19 +10987,19 @@ STRUCTURE: dict[str, Callable[[str], object]] = {
     MODEL_KIND: re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._()/:\[\]-]{0,63}").fullmatch,
     DIGITS_KIND: re.compile(r"-?[0-9]{1,20}").fullmatch,
 }
-CLASSES = ("secrets", "paths", "content", "commands", "prompts", "messages")
+CLASSES = ("secrets", "paths", "content", "all")  # what only "all" hides has that class
 
 
 def classify(kind: str, names: str) -> dict[str, Any]:
     return dict.fromkeys(names.split(), kind)
 
 
-COMMAND: dict[str, Any] = classify("commands", "name fullText type value operator destination")
+COMMAND: dict[str, Any] = classify("all", "name fullText type value operator destination")
 PARSED: dict[str, Any] = {
     "executableCommands": COMMAND | {"args": COMMAND},
     "redirects": COMMAND,
 } | classify(DIGITS_KIND, "parsingFailed hasRedirects hasCommandSubstitution")
-QUESTION: dict[str, Any] = classify("messages", "id prompt label") | classify(
+QUESTION: dict[str, Any] = classify("all", "id prompt label") | classify(
     DIGITS_KIND, "allowMultiple"
 )
 TODO: dict[str, Any] = {"content": "content", "status": WORD_KIND} | classify(ID_KIND, "id")
@@ -11011,9 +11011,7 @@ FIELDS: dict[str, Any] = (
         "path filePath paths movedFrom workingDirectory targetDirectory targetDirectories ignore "
         "globPattern glob file files deletedFile url relatedCursorRulePaths absPath",
     )
-    | classify("commands", "command simpleCommands description")
-    | classify("prompts", "prompt")
-    | classify("messages", "title question plan")
+    | classify("all", "command simpleCommands description prompt title question plan")
     | classify(ID_KIND, "toolCallId conversationId agentId taskId asyncOriginalToolCallId id")
     | classify(WORD_KIND, "timeoutBehavior outputMode signal type")
     | classify(MODEL_KIND, "model")
@@ -11039,8 +11037,7 @@ FIELDS: dict[str, Any] = (
     | {"todos": TODO, "questions": QUESTION | {"options": QUESTION}}
 )
 VARIANT: dict[str, Any] = dict.fromkeys(VARIANTS, FIELDS) | classify(DIGITS_KIND, "isBackground")
-BODY: dict[str, Any] = {"args": FIELDS, "result": VARIANT, "description": "commands"}
-TASK_FIELDS = FIELDS | classify("prompts", "description")
+BODY: dict[str, Any] = {"args": FIELDS, "result": VARIANT, "description": "all"}
 SERVER = classify(NAME_KIND, "name toolName providerIdentifier serverIdentifier server")
 OPAQUE = {"args": FIELDS | SERVER | {"args": "content"}, "result": VARIANT | {"success": FIELDS}}
 
@@ -11065,24 +11062,22 @@ SHAPE: dict[str, Any] = (
         "num_turns",
     )
     | classify("paths", "cwd endpoint_url")
-    | classify("messages", "text result")
+    | classify("all", "text result")
     | classify("content", "error errors tools mcp_servers")
     | {
         "usage": COUNTS,
         "message": {"role": WORD_KIND, "content": {"type": WORD_KIND, "text": "spoken"}},
         "tool_call": {CALLED: BODY}
-        | {"taskToolCall": {"args": TASK_FIELDS, "result": VARIANT, "description": "prompts"}}
         | {"mcpToolCall": OPAQUE}
         | {"function": {"name": NAME_KIND, "arguments": "content", "result": VARIANT}}
         | classify(REFERENCE_KIND, "toolCallId")
         | classify(DIGITS_KIND, "startedAtMs completedAtMs")
-        | {"description": "commands", "hookAdditionalContexts": "content", "name": NAME_KIND},
+        | {"description": "all", "hookAdditionalContexts": "content", "name": NAME_KIND},
         "query": {"id": ID_KIND, "toolCallId": ID_KIND} | dict.fromkeys(QUERIES, QUERY),
         "response": {"id": ID_KIND}
         | {name.replace("Query", "Response"): RESPONSE for name in QUERIES},
     }
 )  # fmt: skip
-SPOKEN = {"user": "prompts", "assistant": "messages"}
 
 
 @functools.lru_cache(maxsize=4096)
@@ -11131,10 +11126,17 @@ def names_identity(name: str) -> bool:
 # An event in, its changed line out. It must not know the order of events.
 
 # Markers: of classes, and of classes or secrets.
-_CLASS = rf"({'|'.join(CLASSES[1:])})(?:: [0-9]+ chars)?"
+WORDS_MARKER = "[words]"
+_CLASS = r"(paths|content|words)(?:: [0-9]+ chars)?"
 STAND_IN = regex(rf"(?:{CREATED})?\[{_CLASS}\](?: [0-9]+)?")
 ANY_MARKER = regex(rf"\[(?:REDACTED:([\w.:-]+)|{_CLASS})\]")
 FLAG = regex(r"--?[A-Za-z][\w-]*")
+# Here-documents: from the line behind the last that a line announces, to its end if there is one.
+COMMAND_PLACES = (("command",), ("simpleCommands",), ("fullText",))
+DOCUMENT = regex(
+    r"(?s)(?P<head>(?<![^\n])[^\n]*(?<!<)<<-?[ \t]*[\"'\\]?(?P<end>[A-Za-z_]\w*)[^\n]*\n)"
+    r"(?P<body>.+?)(?=\n[ \t]*(?P=end)[ \t)\"']*(?:\n|\Z)|\Z)"
+)
 
 
 ESCAPED_ASCII = regex(r"(?<!\\)\\+u00([2-7][0-9A-Fa-f])")
@@ -11249,7 +11251,8 @@ class EventRedactor:
                 self.scanner.copies.learn(string.text)
             return "[REDACTED:assignment]"
         spans = self.scanner.spans(data) if self.scanner else []
-        return from_utf8(splice(data, self.with_paths(data, cwd, markers_for(spans))))
+        left = from_utf8(splice(data, self.with_paths(data, cwd, markers_for(spans))))
+        return self.without_documents(left, string.path)
 
     def text(self, text: str, member: str, *, cwd: str = "", begun: Sequence[Span] = ()) -> str:
         """A text that is printed outside its event, as it is printed as a member of one; a long one
@@ -11267,7 +11270,14 @@ class EventRedactor:
         spans = [*found, *self.learnt.spans(data), *begun]
         spans = merged(spans + (self.begun(data, scanner) if len(text) >= CONCEALED else []))
         here = self.directory(cwd) if cwd else None
-        return from_utf8(splice(data, self.with_paths(data, here, markers_for(spans))))
+        left = from_utf8(splice(data, self.with_paths(data, here, markers_for(spans))))
+        return self.without_documents(left, (member,))
+
+    def without_documents(self, text: str, path: tuple[str, ...]) -> str:
+        """A command without the documents in it, which are content."""
+        if not self.strict or "<<" not in text or path[-1:] not in COMMAND_PLACES:
+            return text
+        return DOCUMENT.sub(lambda found: found["head"] + sized("content", found["body"]), text)
 
     def without_learnt(self, text: str) -> str:
         """A message without the values that have become known since it was made."""
@@ -11340,27 +11350,30 @@ class EventRedactor:
     def marker_for(self, string: StringLiteral, kind: str | None) -> str | None:
         """The marker that replaces a string because of its class, or None."""
         named, text = class_of(string.path, is_key=string.is_key), string.text
-        # What else a message holds, such as an image, is content, and a part of what is said.
-        inside = string.path[:2] == SPOKEN_PLACES[1] and not string.is_key
-        if named == "spoken" or (inside and named == "content" and named not in self.classes):
-            named = SPOKEN.get(kind or "", "content")
+        if named == "spoken":
+            named = "all" if kind in ("user", "assistant") else "content"
         if named in STRUCTURE:
             if STRUCTURE[named](self.unmarked(text)):
                 return None
             named = "content"
         if named not in self.classes or STAND_IN.fullmatch(text):
             return None
-        if named == "messages":
-            return "[messages]"
+        if named == "all":
+            return WORDS_MARKER
         # The diff alone says that an edit created its file.
         head = CREATED if string.path[-1:] == ("diffString",) and CREATED_DIFF.match(text) else ""
-        return f"{head}[{named}: {len(text)} chars]"
+        return head + sized(named, text)
 
     def unmarked(self, text: str) -> str:
         """Replace markers of secrets by letters, so that structure stays recognizable."""
         if self.scanner is None or "[REDACTED:" not in text:
             return text
         return from_utf8(self.scanner.marker.sub(b"x", to_utf8(text)))
+
+
+def sized(name: str, text: str) -> str:
+    """The marker of a text that a class hides; a marker stays as it is."""
+    return text if STAND_IN.fullmatch(text) else f"[{name}: {len(text)} chars]"
 
 
 def literal_of(text: str, member: str) -> StringLiteral:
@@ -11449,7 +11462,7 @@ class Passage:
     due = False  # a line was completed, or is too long to wait
     edits: Sequence[Replacement] = ()  # decided changes
     closed = cut_off = False
-    marker = "[messages]"  # if words are replaced; "" where it stands already
+    marker = WORDS_MARKER  # if words are replaced; "" where it stands already
     word = False  # inside a word whose first LONG_LINE characters are hidden
     key = False  # inside a private key that began in an earlier line
 
@@ -11597,8 +11610,8 @@ class Redactor:
         self.arrived: list[Event] = []  # of a block that is being read
         self.now = 0.0  # when the last of them were taken
         self.reread = reread
-        self.replaces_words = "messages" in redaction.classes  # words are replaced by markers
-        wordy = redaction.classes & {"messages", "paths"}
+        self.replaces_words = "all" in redaction.classes  # words are replaced by markers
+        wordy = redaction.classes & {"all", "paths"}
         self.word_types = SPOKEN_TYPES if wordy or self.scanner else frozenset[str]()
         self.runs: dict[Run | None, RunWords] = {}
         self.waiting: dict[Run | None, RunWords] = {}  # those that wait, longest silent first
@@ -11732,7 +11745,7 @@ class Redactor:
                 passage.advance(size, changes)
 
     def replaced(self, passage: Passage, size: int) -> list[Replacement]:
-        """Replace words: [messages] at the beginning of their passage, nothing for the rest."""
+        """Replace words: a marker at the beginning of their passage, nothing for the rest."""
         new = passage.marker if size else ""
         passage.marker = "" if size else passage.marker
         return [(0, size, new)]
@@ -15076,7 +15089,7 @@ def parse_choice(text: str) -> Selector:
 
 
 def parse_classes(text: str) -> frozenset[str]:
-    named, allowed = {name.strip() for name in text.split(",")}, (*CLASSES, "all", "none")
+    named, allowed = {name.strip() for name in text.split(",")}, (*CLASSES, "none")
     if unknown := named.difference(allowed):
         expected = f"expected one of {', '.join(allowed)}"
         raise click.BadParameter(f"unknown class {min(unknown)!r}; {expected}")
@@ -15259,7 +15272,7 @@ def complete_list(_context: Any, param: Any, incomplete: str) -> list[str]:
     key, equals, _ = last.partition("=")
     names = [*values["type"], *values["tool"], *(f"{key}=" for key in KEYS)]
     if param.name == "classes":
-        names = [*CLASSES, "all", "none"]
+        names = [*CLASSES, "none"]
     elif equals:
         names = [f"{key}={value}" for value in values.get(key.removesuffix("!"), ())]
     left = (name for name in names if name not in head.split(","))
@@ -15362,7 +15375,7 @@ LISTS: dict[str, Callable[[], Iterable[str]]] = {
     "tools": tool_lines,
     "types": lambda: sorted(CURSOR_TYPES),
     "agents": lambda: AGENTS,
-    "classes": lambda: (*CLASSES, "all", "none"),
+    "classes": lambda: (*CLASSES, "none"),
 }
 
 
@@ -15808,7 +15821,7 @@ BRIEF = {  # where the first sentence of an option's help doesn't tell most peop
     "messages": "Words: none, final (answer), all, chat (and prompts).",
     "fail-unless": "Fail runs without a matching event.",
     "run": "Start a command, and end it if it hangs.",
-    "redact": f"Hide {', '.join(CLASSES)}, or all.",
+    "redact": f"Hide {', '.join(CLASSES[:-1])}, or all.",
     "man": "Show the manual, which explains everything.",
 }
 GROUPS: dict[str, list[click.Parameter]] = {}

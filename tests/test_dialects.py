@@ -827,7 +827,7 @@ def test_action_lines_beside_the_agents_own_lines() -> None:
     assert run(*flags, data=data).stdout == data
 
 
-@pytest.mark.parametrize("classes", ["all", "content", "messages,secrets"])
+@pytest.mark.parametrize("classes", ["all", "content"])
 def test_structural_classes_need_cursor(classes: str) -> None:
     data = whole_run("s") + one_call("Bash", {"command": "CANARY"}, returned())
     with pytest.raises(agentfmt.OutputError, match="-t cursor"):

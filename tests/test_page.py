@@ -180,7 +180,7 @@ def test_images_of_results_and_prompts(block: dict[str, Any], shown: bool) -> No
     prompt = run_of(event("user", message={"role": "user", "content": blocks}))
     image = f'<img src="data:image/png;base64,{PIXEL}" alt="image: PNG, 17 bytes">'
     for data, agent, classes in (
-        (call, "cursor", "content"), (prompt, "cursor", "prompts"), (prompt, "claude", "prompts"),
+        (call, "cursor", "content"), (prompt, "cursor", "content"), (prompt, "claude", "content"),
     ):  # fmt: skip
         text = page(data, "--from", agent)
         read(text)

@@ -374,15 +374,13 @@ EVENTS = b"".join(
     )
 )
 STAND_INS = {
-    "prompts": ["please"],
-    "messages": ["Said"],
-    "commands": ["cat a.txt"],
+    "all": ["please", "Said", "cat a.txt"],
     "content": ["out", "unknown", "field"],
     "paths": ["/home/ann"],
 }
 
 
-@pytest.mark.parametrize("classes", ["prompts", "messages", "commands", "content", "paths", "prompts,commands", "messages,content", "all"])  # fmt: skip
+@pytest.mark.parametrize("classes", ["content", "paths", "paths,content", "all"])
 def test_a_class_hides_its_own_strings_and_no_others(classes: str) -> None:
     left = redact(EVENTS, *SAME, "-r", classes).stdout.decode()
     named = set(STAND_INS) if classes == "all" else set(classes.split(","))
@@ -398,10 +396,10 @@ def test_markers_of_classes() -> None:
     left = redact(EVENTS, *SAME, "-r", "all").objects
     system, user, call, said, end = left
     assert system["cwd"] == "[paths: 11 chars]"
-    assert user["message"]["content"][0]["text"] == "[prompts: 6 chars]"
-    assert call["tool_call"]["shellToolCall"]["args"]["command"] == "[commands: 9 chars]"
-    assert said["message"]["content"][0]["text"] == "[messages]"
-    assert end["result"] == "[messages]"
+    assert user["message"]["content"][0]["text"] == "[words]"
+    assert call["tool_call"]["shellToolCall"]["args"]["command"] == "[words]"
+    assert said["message"]["content"][0]["text"] == "[words]"
+    assert end["result"] == "[words]"
     assert end["[content: 3 chars]"] == {"[content: 5 chars]": "[content: 7 chars]"}
 
 
@@ -409,14 +407,14 @@ def test_messages_stand_in_the_first_delta_and_the_replay() -> None:
     deltas = [assistant(text, timestamp_ms=1) for text in ("a", "b", "c")]
     replay = assistant("abc", timestamp_ms=1, model_call_id="m")
     lines = [init(), *deltas, replay, started(), completed(), *deltas, result(result="abcabc")]
-    left = redact(b"".join(lines), *SAME, "-r", "messages").stdout.splitlines()
+    left = redact(b"".join(lines), *SAME, "-r", "all").stdout.splitlines()
     said = [
         json.loads(line)["message"]["content"][0]["text"] for line in left if b"assistant" in line
     ]
-    assert said == ["[messages]", "", "", "[messages]", "[messages]", "", ""]
+    assert said == ["[words]", "", "", "[words]", "[words]", "", ""]
 
 
-REDACTED = [*agentfmt.CLASSES, "all", "secrets,paths", "paths,messages"]
+REDACTED = [*agentfmt.CLASSES, "secrets,paths", "paths,content"]
 
 
 @pytest.mark.parametrize("path", CURSOR_CAPTURES)
@@ -535,8 +533,28 @@ def test_the_verdict_of_a_call_is_structure_whatever_the_tool_is_called() -> Non
 
 def test_classes_that_no_delta_can_split_hold_nothing_back() -> None:
     lines = [init(), assistant("held", timestamp_ms=1), event("x", session="other")]
-    left = redact(b"".join(lines), *SAME, "-r", "commands").stdout
+    left = redact(b"".join(lines), *SAME, "-r", "content").stdout
     assert left == b"".join(lines)  # in their order
+
+
+DOCUMENTS = {
+    "cat > a <<EOF\nCANARY\nEOF\nls": "cat > a <<EOF\n[content: 6 chars]\nEOF\nls",
+    "cat <<-'A' <<\"B\" > b\nCANARY\nA\nCANARY\nB": "cat <<-'A' <<\"B\" > b\n[content: 15 chars]\nB",
+    "git commit -m \"$(cat <<'X'\nCANARY\n  X\n)\"": "git commit -m \"$(cat <<'X'\n[content: 6 chars]\n  X\n)\"",
+    "cat <<EOF\nCANARY": "cat <<EOF\n[content: 6 chars]",
+    "wc <<< word\nls": "wc <<< word\nls",
+}
+
+
+@pytest.mark.parametrize(("command", "left"), DOCUMENTS.items())
+def test_documents_in_commands_are_content(command: str, left: str) -> None:
+    call = {"shellToolCall": {"args": {"command": command}}}
+    data = init() + event("tool_call", subtype="started", call_id="c", tool_call=call) + result()
+    shown = redact(data, *SAME, "-r", "content").objects[1]["tool_call"]["shellToolCall"]
+    assert shown["args"]["command"] == left
+    for to in agentfmt.WRITERS:
+        if to not in ("stream-json", "json"):
+            assert b"CANARY" not in redact(data, "-t", to, "-r", "content").stdout, to
 
 
 @pytest.mark.parametrize("cut", range(1, 16))
@@ -676,9 +694,10 @@ def test_pattern() -> None:
 
 def test_classes_add_up() -> None:
     left = process(
-        "-r", "secrets", "-r", "prompts", data=event("user", message=message(f"a {TOKEN}"))
+        "-r", "secrets", "-r", "content", data=event("user", message=message(f"a {TOKEN}"), new="b")
     )
-    assert b"[prompts: 42 chars]" in left.stdout
+    assert b"a [REDACTED:github-token]" in left.stdout
+    assert b"[content: 1 chars]" in left.stdout
 
 
 @pytest.mark.parametrize("flags", [(), ("-r", "content"), ("-r", "secrets")])
@@ -1118,9 +1137,7 @@ def test_what_tools_print_is_hidden_in_every_output(flags: tuple[str, ...], plac
 
 @pytest.mark.parametrize(("classes", "answer", "error"), [
     ("content", "canary", "[content: 6 chars]"),
-    ("messages", "[messages]", "canary"),
-    ("commands", "canary", "canary"),
-    ("all", "[messages]", "[content: 6 chars]"),
+    ("all", "[words]", "[content: 6 chars]"),
 ])  # fmt: skip
 def test_a_reason_is_hidden_with_the_class_that_it_has_on_its_event(
     classes: str, answer: str, error: str

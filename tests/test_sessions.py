@@ -410,7 +410,7 @@ def test_code_of_codex_that_runs_commands() -> None:
     (row,) = calls(data)
     assert (row["tool"], row["target"], row["duration_ms"]) == ("shell", "rm -rf build", 200)
     assert convert(data, "--fail-on", "tool=shell,target=*rm -rf*").status == 1
-    assert b"rm -rf" not in convert(data, "-t", "cursor", "-r", "commands").stdout
+    assert b"rm -rf" not in convert(data, "-t", "cursor", "-r", "all").stdout
     printed = json.dumps({"chunk_id": "1f", "exit_code": 2, "output": "no rule\n"})  # as a whole
     code = 'text(await tools.exec_command({cmd: "make"}))'
     (row,) = calls(META_LINE + TYPED + executed(code, head + printed))

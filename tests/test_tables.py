@@ -409,8 +409,8 @@ def test_runs_are_numbered_in_their_files_and_say_their_prompt() -> None:
     assert [(row["run"], row["prompt"]) for row in found] == [
         (1, "Fix it."), (2, "Fix it."), (1, "Fix it."),
     ]  # fmt: skip
-    (hidden,) = rows(one, "runs", "-r", "prompts")
-    assert hidden["prompt"] == "[prompts: 15 chars]"
+    (hidden,) = rows(one, "runs", "-r", "all")
+    assert hidden["prompt"] == "[words]"
     assert [row["run"] for row in rows(one + whole_run(), "calls")] == [2]
 
 

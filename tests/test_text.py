@@ -1029,8 +1029,8 @@ def test_rows_of_a_prompt_fit_the_terminal() -> None:
 def test_a_prompt_is_redacted() -> None:
     ended = convert(spelled(init(), asked(f"use {TOKEN}"), result()), "-m", "chat", "-r", "secrets")
     assert ended.lines == ["> use [REDACTED:github-token]"]
-    ended = convert(spelled(init(), asked(f"use {TOKEN}"), result()), "-m", "chat", "-r", "prompts")
-    assert ended.lines == [f"> [prompts: {len(TOKEN) + 4} chars]"]
+    ended = convert(spelled(init(), asked(f"use {TOKEN}"), result()), "-m", "chat", "-r", "all")
+    assert ended.lines == ["> [words]"]
 
 
 # ---------------------------------------------------------------- how a command failed

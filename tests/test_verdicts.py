@@ -59,7 +59,7 @@ def verdicts(data: bytes | Mapping[str, Iterable[bytes]], *flags: str) -> list[A
 def same_when_converted(data: bytes) -> Ended:
     """A stream, whose conversions mean the same, also without texts, and after another one."""
     ended, wanted = convert(data), verdicts(data)
-    for flags in ((), ("-r", "content,messages,prompts,commands")):
+    for flags in ((), ("-r", "all")):
         once = convert(data, "-t", "cursor", *flags)
         assert (once.status, verdicts(once.stdout)) == (ended.status, wanted)
         assert convert(once.stdout).status == ended.status
@@ -86,7 +86,7 @@ def test_a_sample(path: str, status: int, word: str) -> None:
 @pytest.mark.parametrize("path", RECORDED)
 def test_a_conversion_without_texts_keeps_the_word_for_a_failure(path: str) -> None:
     data = content(path)
-    converted = convert(data, "-t", "cursor", "-r", "content,messages")
+    converted = convert(data, "-t", "cursor", "-r", "all")
     assert verdicts(converted.stdout) == verdicts(data)
 
 
@@ -446,4 +446,4 @@ def test_redaction_hides_a_reason_but_not_its_word() -> None:
     """Cursor's own results state no word: it is found before the reason is redacted."""
     failed = cursor_end(is_error=True, result="You've hit your usage limit")
     data = data_of(CURSOR, failed)
-    assert verdicts(data, "-r", "content,messages") == verdicts(data) == [("failed", "limit")]
+    assert verdicts(data, "-r", "all") == verdicts(data) == [("failed", "limit")]
