@@ -9730,8 +9730,9 @@ TO_BLANK = regex(
     rb"|\\[^\s\"'`\\nrtux]|\\?[\"'`](?=[\w!#$%^*@?~])(?![\w.-]*[=:]|[\w.-]*[\"'`]))*"
 )
 WORD_REST = regex(
-    rb"(?=[^\s]*?[0-9])(?:(?:[,;)}\]&>\"]|\\(?![nrtux])){1,2}[\w!#$%^*@?~+-]+)+(?=\\+[nr]|\s|\Z)"
+    rb"(?:(?:[,;)}\]&>\"]|\\(?![nrtux])){1,2}[\w!#$%^*@?~+-]+)+(?=\\+[nr]|\s|\Z)"
 )
+DIGIT = regex(rb"[0-9]")
 ELEMENT = regex(rb"(?![\"'`][.,)+])[^<>\n]+(?=\\?</)")
 QUOTE_ENDS = {quote: re.compile(rb"[%b\r\n]" % quote) for quote in (b'"', b"'", b"`")}
 OPENING = regex(rb"(\\*)([\"'`])\Z")
@@ -9756,9 +9757,18 @@ def value_of(
         whole = (ELEMENT if kind == "element" else ALONE_WORD).match(text, start, limit)
         return (*whole.span(), kind == "element") if whole else None
     word = (UNQUOTED if kind in ("value", "rest") else TO_BLANK).match(text, start, limit)
-    if not word or (kind in ("line", "rest") and not LINE_END.match(text, word.end())):
+    if not word:
         return None
-    return start, start + len(word[0].rstrip(b",;)" if kind == "value" else b",;")), False
+    stop = word.end() if kind != "rest" else end_of_word(text, start, word.end(), limit)
+    if kind in ("line", "rest") and not LINE_END.match(text, stop):
+        return None
+    return start, start + len(text[start:stop].rstrip(b",;)" if kind == "value" else b",;")), False
+
+
+def end_of_word(text: bytes, start: int, stop: int, limit: int) -> int:
+    """Where a value ends that goes on behind a sign of code, as a word with a digit in it does."""
+    rest = WORD_REST.match(text, stop, limit)
+    return rest.end() if rest and DIGIT.search(text, start, rest.end()) else stop
 
 
 def quote_end(text: bytes, start: int, opening: bytes, limit: int) -> int:
@@ -10930,8 +10940,8 @@ def assigned_value(text: bytes, begin: int, end: int, name: str) -> Span | None:
         strengths = (ANY, ANY) if literal else (least, needed)
         if not judged(name, shown, *strengths, quoted=value[2]):
             value = value_of(text, end, between.end(), form.value, len(text)) or value
-            if not value[2] and (tail := WORD_REST.match(text, value[1], value[1] + NEAR)):
-                return value[0], tail.end(), "assignment"
+            if not value[2]:
+                value = value[0], end_of_word(text, *value[:2], value[1] + NEAR), False
             return *value[:2], form.name if form.name == "authorization" else "assignment"
     return None
 

@@ -832,14 +832,14 @@ def test_public_keys_are_left() -> None:
 VALUES = {
     "T": ("tk_cmxub6ek", "vbnmlkjhzq", "my_secret_value", "dolamiru", "bemo-tarilo", "QUOZEMI"),
     "P": ("hunter42", "Winter2024!", "s3cr3tPw", "Tr0ub4dor"),
-    "S": ("h6J,k2Ls9Dp4", "49M&5sc9Fm", "x7K;pQ2v", "Zt8)mW4q", "u5R}nB1c", "a3D&Lk9;Xw"),
+    "S": ("h6J,k2Ls9Dp4", "49M&5sc9Fm", "x7K;pQ2v", "Zt8)mW4q", "u5R}nB1c", "8ngrKr,RCB"),
     "D": ('h6J"k2Ls9Dp4', "e4G\\wN8zs"),
 }
 LEAKS = r"""
 T  TRACKER_TOKEN="{}" tracker view 1 @ CI_TOKEN={} @ export X_SECRET={} @ cd x && API_KEY={} make @ env AUTH_TOKEN={} node app.js
 T  docker run -e CI_TOKEN={} img @ A=b\nTRACKER_TOKEN={}\nC=d @ X_SECRET='{}' cmd @ set -x; API_KEY={} ; echo @ DEPLOY_TOKEN={} ./run.sh --x
 SD DB_PASSWORD={} @ export PGPASSWORD={} @ A=1\nREDIS_PASS={}\nB=2 @ 1\tDB_HOST=x\n2\tMYSQL_PWD={}\n3\tC=d
-S  DB_PASSWORD="{}" @ ADMIN_PASSWORD='{}' @ password = '{}'
+S  db.password={} @ password: {} @ DB_PASSWORD="{}" @ ADMIN_PASSWORD='{}' @ password = '{}'
 P  ansible_ssh_pass={} @ ansible_ssh_pass: {} @ host1 ansible_host=1.2.3.4 ansible_ssh_pass={} ansible_port=22
 P  SSHPASS={} sshpass -e ssh u@h @ export SSHPASS={} @ SSHPASS="{}" sshpass -e scp a b
 P  echo "{}" | sudo -S apt update @ echo '{}' | sudo -S ls @ echo {} | sudo -S ls @ echo "{}" | sudo -S -p "" ls @ echo "{}" | sudo -k -S ls
