@@ -1483,9 +1483,9 @@ STOPS: dict[str, tuple[str | None, str]] = {
 }  # fmt: skip
 # When it may be tried again, where the reason says after what time.
 RETRY_AFTER = regex(
-    r"(?i)\b(?:retry|try again|wait|resets?)(?:[ -](?:again|after|in|for))*\W{1,2}(?:about )?"
+    r"(?i)\b(?:retry|try again|wait|resets?)(?:[ -](?:again|after|in|for)){0,2}\W{1,2}(?:about )?"
     r"((?:\d{1,9}(?:\.\d{1,9})? ?(?:ms|milliseconds?|[smhd]|sec(?:ond)?s?|min(?:ute)?s?|hours?"
-    r"|days?)\b ?(?:and )?)+)"
+    r"|days?)\b ?(?:and )?){1,4})"
 )
 UNITS = {"ms": 1, "mil": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
@@ -3661,6 +3661,7 @@ CURSOR_ALONE = CURSOR_TYPES - SHARED_TYPES - {"system"}
 ACT_TYPES: Sequence[str | None] = ("assistant", "thinking", "tool_call")  # of the agent itself
 STRUCTURED = ("structured_output", "structured_result")  # of results: the answer by a schema
 KINDS = dict.fromkeys(("user", *ACT_TYPES), ACT) | {"result": END}
+PLAN = "plan"  # the subtype of words that a question of the agent's holds
 ANOTHER = object()  # stands for the ID of a message that differs from all others
 CERTAIN_DELTA = object()  # a ``timestamp_ms``: the event is a delta, not a replay
 
@@ -7568,7 +7569,7 @@ class Sessions:
         elif session.translator is None:
             event.kind = event_kind(event)
         if event.kind is not ACT or session.translator is None:
-            return (event,)
+            return (event, *self.plan_in(event))
         if self.maker.strict:
             what = f"with -t stream-json, -r {self.maker.strict} works only on Cursor's own streams"
             raise OutputError(f"{self.here.file.source.where()}: {what}; use -t cursor")
@@ -7579,6 +7580,18 @@ class Sessions:
             if self.maker.converts:
                 event.raw = with_member(event.raw, "session_id", session.translator.session)
         return made
+
+    def plan_in(self, event: Event) -> Sequence[Event]:
+        """The words of a plan that Cursor asks about: they are what such a run is for. Its own
+        lines leave as they came."""
+        if event.subtype != "request" or b"createPlanRequestQuery" not in event.raw:
+            return ()
+        plan = Node(details(event))["query.createPlanRequestQuery.args.plan"]
+        speaker = Cursor(self.maker, event.session_id)
+        speaker.say(plan)
+        for said in speaker.events:
+            said.subtype, said.unprinted = PLAN, self.maker.native or self.maker.converts
+        return speaker.events
 
     def new_name(self, event: Event) -> str:
         """A session for an agent's lines in a FILE that name none, so that they stay together. It
@@ -7696,6 +7709,7 @@ class Speech:
         self.length = 0  # characters of these deltas
         self.held = ""  # a delta or a replay
         self.whole = ""  # the last whole text of the segment: the next one may hold it, too
+        self.planned = False  # that is a plan: no result states it
         self.answer = ""  # the last closed segment that isn't blank
 
     def text(self) -> str:
@@ -7712,9 +7726,12 @@ class Speech:
         else:
             text = message_text(content)
         if event.timestamp_ms is None or event.model_call_id is not None:
-            before, self.whole = self.whole, text
-            grows = len(before) < len(text) and event.run and event.run.agent == Cursor.name
-            return self.cut(text.removeprefix(before) if grows else text)
+            before, self.planned = self.whole, event.subtype == PLAN
+            # Deltas of 2025 look the same, but state no time.
+            grows = len(before) < len(text) and b'"timestamp":' in event.raw
+            new = self.cut(text.removeprefix(before) if grows else text)
+            self.whole = text
+            return new
         size = len(text)
         if size == self.length or self.held or not text.isascii():
             return self.repeat(text)
@@ -7749,13 +7766,12 @@ class Speech:
         new = whole.removeprefix(segment)
         self.said += (segment, new)
         self.segment.clear()
-        self.length, self.held = 0, ""
+        self.length, self.held, self.whole = 0, "", ""
         return new
 
     def close(self) -> None:
         """End the segment, and keep it as the answer unless it is blank."""
         self.cut()
-        self.whole = ""
         segment = "".join(self.said)
         if segment.strip():
             self.answer = segment
@@ -12714,7 +12730,7 @@ def end_words(event: Event, notes: RunNotes, *, final: bool) -> list[str]:
     segments.close()
     good = event.type == "result" and event.run.succeeded
     members = details(event) if good else {}
-    stated = first_text(members.get("result"))
+    stated = "" if segments.planned else first_text(members.get("result"))
     # A filtered stream may hold no other words.
     rest, asked = "".join(line), members.keys() & STRUCTURED
     # Some say the answer in their last line alone; others repeat words there, the last or all.
@@ -14422,9 +14438,32 @@ class CallTable(Table):
         Column("location", 24, 4),
     )  # fmt: skip
 
+    def __init__(self, view: View, notes: Notes) -> None:
+        super().__init__(view, notes)
+        self.going: dict[Any, dict[str, Any]] = {}  # rows of commands in the background, by call
+
+    def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
+        """What goes on in the background waits for the notice of its end, which may be the last
+        line of all: whether it was stopped is stated nowhere else."""
+        for event in events:
+            key = event.session_id, event.call_id
+            if event.subtype == "task_notification" and key in self.going:
+                row, status = self.going.pop(key), as_text(details(event).get("status"))
+                stopped = status in ("stopped", "killed")
+                yield self.encode(row | ({"status": "error", "outcome": status} if stopped else {}))
+            yield from super().lines((event,))
+            over = event.kind == IMPLIED and event.run is None
+            while self.going and (over or len(self.going) > MAX_NAMES):
+                yield self.encode(self.going.pop(next(iter(self.going))))
+
     def rows(self, event: Event, notes: RunNotes) -> Iterator[dict[str, Any]]:
         if event.finished_call and not event.unprinted:
-            yield self.row(event.finished_call)
+            row, key = self.row(event.finished_call), (event.session_id, event.call_id)
+            goes_on = event.finished_call.outcome.begun
+            if goes_on and row["tool"] == "shell" and key not in self.going:
+                self.going[key] = row
+            else:
+                yield row
         elif ends_run(event):
             unfinished = {"status": "unfinished", "outcome": None}
             yield from (self.row(call) | unfinished for call in notes.unfinished())

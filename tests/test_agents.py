@@ -1131,6 +1131,8 @@ def test_mended_faults(path: str) -> None:
 # Members of the rows of the files that are given together.
 ROWS: dict[str, list[dict[str, Any]]] = {
     "claude-resumed-cost-1 claude-resumed-cost-2": [{"cost_usd": 0.1}, {"cost_usd": 0.3}],
+    "cursor-plan": [{"answer": "# Plan: Birds\n\n- Observe\n- Write"}],
+    "cursor-plan-query-only": [{"answer": "# Plan: Birds\n\n- Observe\n- Write"}],
     "cursor-accumulated-partials": [{"answer": "Hi there!"}],
     "claude-session-limit-reason": [{
         "failure": "limit", "session": None, "retry_after_ms": None,
@@ -1147,6 +1149,14 @@ def test_mended_rows(names: str) -> None:
     rows = run("-t", "runs", "-m", "final", *paths).objects
     wanted = ROWS[names]
     assert [{key: row[key] for key in wanted[0]} for row in rows] == wanted
+
+
+def test_a_command_that_was_stopped_in_the_background_failed() -> None:
+    path = os.path.join(SHARED, "faults6", "claude-background-command-killed.ndjson")
+    if not os.path.exists(path):
+        pytest.skip("no samples beside the checkout")
+    (row,) = run("-t", "calls", path).objects
+    assert (row["status"], row["outcome"]) == ("error", "stopped")
 
 
 def test_a_call_of_a_server_shows_its_first_short_argument() -> None:

@@ -458,7 +458,7 @@ def test_a_session_that_only_the_last_line_names() -> None:
     for data in (GOOD["copilot"], convert(GOOD["copilot"], "-t", "cursor").stdout):
         (ended,) = convert(data, "-t", "json").objects
         (run,) = convert(data, "-t", "runs").objects
-        assert (ended["session_id"], run["session"]) == ("co-1", first["session_id"])
+        assert (ended["session_id"], run["session"]) == ("co-1", "co-1")
 
 
 def test_a_converted_run_without_a_session_is_not_its_neighbors() -> None:
