@@ -4280,7 +4280,8 @@ class Claude(Translator):
         own = {"content": list[block] | str, "usage": Tokens | Other}
         message = shape("model", anys="id", base=Message, **own)
         event = shape("type", delta=shape("type text thinking"), message=shape(anys="id"))
-        texts, anys = "tool_use_id error hook_name", "is_api_error_message isApiErrorMessage"
+        texts = "tool_use_id error hook_name"
+        anys = "is_api_error_message isApiErrorMessage isSynthetic"
         own = {"message": message, "event": event, "tool_use_result": Returned}
         return shape(texts, "tool_result_meta", f"{anys} timestamp", base=base, **own)
 
@@ -4367,14 +4368,14 @@ class Claude(Translator):
         content = line.message.content if line.message else None
         heard = message_text(content) if role == "user" else ""
         printed = LOCAL_COMMAND.match(heard) if heard else None
-        if printed and self.ended:
-            self.event.kind = RUNLESS  # what a command of the host printed
+        if printed and not self.ended:
+            self.silent_reason = printed[2].strip() if printed[1] == "stderr" else ""
+        if not self.saved and heard and (printed or line.isSynthetic is True):
+            self.event.kind = RUNLESS  # what a hook, a summary or a command of the host says
             return
         if role == "assistant" and self.is_hosts_message(line):
             self.hear_host(line)
             return
-        if printed:
-            self.silent_reason = printed[2].strip() if printed[1] == "stderr" else ""
         self.woken = False
         if role == "assistant" and self.parent is None:
             self.final, self.stopped_agent, self.words_of_host = self.event, "", ""

@@ -1134,6 +1134,8 @@ ROWS: dict[str, list[dict[str, Any]]] = {
     "cursor-plan": [{"answer": "# Plan: Birds\n\n- Observe\n- Write"}],
     "cursor-plan-query-only": [{"answer": "# Plan: Birds\n\n- Observe\n- Write"}],
     "cursor-accumulated-partials": [{"answer": "Hi there!"}],
+    "claude-synthetic-prompt": [{"prompt": None, "verdict": "succeeded"}],
+    "claude-synthetic-compact": [{"prompt": None, "verdict": "succeeded"}],
     "claude-session-limit-reason": [{
         "failure": "limit", "session": None, "retry_after_ms": None,
         "reason": "You've hit your session limit · resets 1pm (America/Mexico_City)",
