@@ -7088,7 +7088,7 @@ class Runs:
         run.state = BEGUN if event.type in ACT_TYPES else OPEN
         run.unmet = [*self.fail_unless]
         self.check_selectors(event, run.matches)
-        if not session.anonymous:
+        if not session.anonymous or run.session != session.key:  # that name was made up
             self.name(run)
         if event.kind != END:  # an end alone is not the run that an error came before
             self.file.outside.pop(EARLY, None)
