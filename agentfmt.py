@@ -9671,7 +9671,7 @@ MAKES_IT = regex(r"_*(?i:create|find|generate|get|load|make|parse|read|split)(?:
 # The names that are written in some forms; a call that makes or gets one takes what it is for.
 SUITS: dict[str, Callable[[str], object]] = {
     "option": lambda name: name.startswith("-"),
-    "variable": str.isupper,
+    "variable": lambda name: name.isupper() or name.startswith("ansible_"),
     "column": lambda name: not name.startswith("-"),
     "call": lambda name: not MAKES_IT.match(name),
     "authorization": lambda name: name.lower().endswith("authorization"),

@@ -837,6 +837,7 @@ VALUES = {
 }
 LEAKS = r"""
 T  TRACKER_TOKEN="{}" tracker view 1 @ CI_TOKEN={} @ export X_SECRET={} @ cd x && API_KEY={} make @ env AUTH_TOKEN={} node app.js
+T  ansible_ssh_pass={} @ db1 ansible_host=1.2.3.4 ansible_become_pass={} ansible_port=22
 T  docker run -e CI_TOKEN={} img @ A=b\nTRACKER_TOKEN={}\nC=d @ X_SECRET='{}' cmd @ set -x; API_KEY={} ; echo @ DEPLOY_TOKEN={} ./run.sh --x
 SD DB_PASSWORD={} @ export PGPASSWORD={} @ A=1\nREDIS_PASS={}\nB=2 @ 1\tDB_HOST=x\n2\tMYSQL_PWD={}\n3\tC=d
 S  db.password={} @ password: {} @ DB_PASSWORD="{}" @ ADMIN_PASSWORD='{}' @ password = '{}'
@@ -856,7 +857,7 @@ P  ssh-keygen -t ed25519 -N "{}" -f key @ ssh-keygen -p -P old1x9 -N {} -f k @ s
 STAYS = """
 Password: incorrect @ Password: invalid @ password: missing @ Password: mismatch @ Kennwort: erforderlich @ pw: 120px @ Passwort: falsch
 CI_TOKEN=$X @ CI_TOKEN=${X:-} @ CI_TOKEN=<your token> @ CI_TOKEN=*** @ CI_TOKEN="$TOKEN" cmd @ CI_TOKEN=$(cat x) @ CI_TOKEN="" cmd
-CI_TOKEN=os.environ["X"] @ CI_TOKEN=/run/secrets/x @ TOKEN=token @ MAX_TOKENS=4096 @ f(auth=auth_token) @ token=token, x=1 @ b"AUTH=ANONYMOUS"
+ansible_ssh_pass={{ vault_pass }} @ CI_TOKEN=os.environ["X"] @ CI_TOKEN=/run/secrets/x @ TOKEN=token @ MAX_TOKENS=4096 @ f(auth=auth_token) @ token=token, x=1 @ b"AUTH=ANONYMOUS"
 secret=self.secret) @ if (token=next) { @ SSHPASS=$PW sshpass -e @ ["sshpass", "-e", "ssh"] @ echo "$PW" | sudo -S ls @ echo done | sudo tee /etc/x
 postgres://localhost/db @ postgres://user:$PW@/db @ src / lib @ admin / user @ user/group: root/wheel @ identified by its name @ with password reset
 INSERT INTO users (name, password) VALUES (?, ?) @ INSERT INTO users (name, age) VALUES ('x', 'y') @ INSERT INTO t (password) VALUES (%s)
