@@ -4815,14 +4815,21 @@ class SavedClaude(Saved, Claude):
         output stands next."""
         called = text.startswith("<command-")
         if called and (command := elements_in(text, "command-name")[:1]):
-            self.asks = True
             given = elements_in(text, "command-args")[:1]
-            self.typed.append(" ".join(filter(None, command + given)))
+            self.take_command(" ".join(filter(None, command + given)))
+        elif SLASH_COMMAND.match(text):
+            self.take_command(text)
         elif text.startswith("<local-command-"):  # it was for the host, which answered
             self.typed, self.asks = self.typed[:-1], False
         elif text.strip() and not INJECTED.match(text):
             self.begin_prompt()
             self.ask_all(text)
+
+    def take_command(self, text: str) -> None:
+        """Take a slash command; its line may say again what was typed."""
+        self.asks = True
+        if self.typed[-1:] != [text]:
+            self.typed.append(text)
 
     def ask_all(self, *texts: str) -> None:
         for text in (*self.typed, *texts):
@@ -4931,6 +4938,7 @@ CONTEXT = regex(r"(?s)(?:\s*<(ide_[a-z_]{1,40}|system-reminder)>.*?</\1>)+\s*(?=
 WARM_UP = "Warmup"  # what the host asks a sub-agent of its own, in the file of the session
 MAX_PER_TOKEN = 8  # characters of a message: more than that were not counted yet
 # What the host adds to what a person typed.
+SLASH_COMMAND = regex(r"/[\w:-]+(?: [^\n]*)?\Z")  # typed, as versions of 2026 save it
 INJECTED = regex(
     r"\s*(?:Caveat: The messages below|<(?:local-command-|bash-|system-reminder|task-notification"
     r"|ide_|user-memory-input|qwen:))"
