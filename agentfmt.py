@@ -461,8 +461,14 @@ def members(text: bytes) -> dict[str, Raw]:
     try:
         return msgspec.json.decode(text, type=dict[str, Raw])
     except DECODE_ERRORS:  # lone surrogates, or many levels
-        decoded = as_object(decode_raw(text))
-        return {name: Raw(encode_json(value)) for name, value in decoded.items()}
+        if not isinstance(decode_raw(text), dict):
+            return {}
+        text = without_depths(text)  # the paths of all levels would fill the memory
+    strings = find_strings(text)
+    keys = [string for string in strings if string.is_key and len(string.path) == 1]
+    ends = [*(key.start for key in keys), text.rfind(b"}")][1:]
+    values = (text[key.end : end].strip(b",: \t\r\n") for key, end in zip(keys, ends, strict=True))
+    return {key.text: Raw(value) for key, value in zip(keys, values, strict=True)}
 
 
 def compact(text: bytes) -> bytes:
