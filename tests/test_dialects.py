@@ -521,7 +521,7 @@ def test_a_structured_answer_is_shown_once(flags: tuple[str, ...], words: list[s
 
 @pytest.mark.parametrize("names", [*itertools.permutations(agentfmt.STRUCTURED)])
 def test_the_structured_answer_is_the_one_that_is_stated(names: tuple[str, str]) -> None:
-    data = [init(), result(result="", **dict(zip(names, ({"n": 7}, None), strict=True)))]
+    data = [init(), result(result="", **dict[str, Any](zip(names, ({"n": 7}, None), strict=True)))]
     assert json.loads(convert(data, "-t", "json").stdout)["result"] == '{"n":7}'
 
 
