@@ -5677,13 +5677,14 @@ class Copilot(Saved):
     def follow_saved(self, kind: str, data: Any) -> None:
         """A saved session begins with a line of its own; its lines show where runs begin."""
         self.saved = True
-        self.event.kind = SAVED if kind.startswith("session.") else ACT
+        early = kind == "assistant.turn_start"  # it may stand above its prompt
+        self.event.kind = SAVED if early or kind.startswith("session.") else ACT
         if data["sessionId"]:
             self.end_turn("ended without an answer")
         self.cwd = data["context.cwd"] or self.cwd
         if kind == "abort":
             self.stop()
-        elif kind.startswith(("assistant.", "tool.")) and not self.parent:
+        elif kind.startswith(("assistant.", "tool.")) and not (self.parent or early):
             self.go_on()
             if kind == "assistant.message":
                 self.cut = bool(data["toolRequests"])

@@ -1134,6 +1134,7 @@ ROWS: dict[str, list[dict[str, Any]]] = {
     "cursor-plan": [{"answer": "# Plan: Birds\n\n- Observe\n- Write"}],
     "cursor-plan-query-only": [{"answer": "# Plan: Birds\n\n- Observe\n- Write"}],
     "cursor-accumulated-partials": [{"answer": "Hi there!"}],
+    "copilot-turn-start-first": [{"prompt": "Write a test.", "verdict": "succeeded"}],
     "claude-saved-compact": [{"prompt": "Fix the typo"}, {"prompt": "Now the screen"}],
     "claude-synthetic-prompt": [{"prompt": None, "verdict": "succeeded"}],
     "claude-synthetic-compact": [{"prompt": None, "verdict": "succeeded"}],
