@@ -12952,8 +12952,9 @@ ADDRESS = r"(?:https?://|www\.)[^\s<>\"'`|\\]{1,2000}[\w/#=&]"
 LINKED = regex(f"({ADDRESS})", re.IGNORECASE)
 LINKED_OR_CALLED = regex(f"({ADDRESS}|{MENTION})", re.IGNORECASE)
 GITHUB = regex(rf"(?<=//)(?:www\.)?github\.com/(?={ISSUE})", re.IGNORECASE)
-# An address that would take the beginning of code: it ends at a blank.
-RUNS_ON = regex(r"((?:https?://|ftp://|www\.)[^\s`]*?)(\\?`)", re.IGNORECASE)
+# A word before code; an address would take the beginning of that, and has to end at a blank.
+RUNS_ON = regex(r"(?<![^\s`])([^\s`]+?)(\\?`)")
+OPENS_ADDRESS = regex(r"https?://|ftp://|www\.", re.IGNORECASE)
 MARKUP = regex(r"[\\`*&\[\]~]|\b_|_\b")
 
 
@@ -12981,7 +12982,9 @@ def literal(text: str) -> str:
     shown = parted(
         MENTIONS, text, lambda part: MARKUP.sub(r"\\\g<0>", part).replace("<", "&lt;"), code_span
     )
-    return RUNS_ON.sub(r"\1 \2", shown)
+    return RUNS_ON.sub(
+        lambda m: " ".join(m.groups()) if OPENS_ADDRESS.search(m[1]) else m[0], shown
+    )
 
 
 def literal_html(text: str) -> str:
