@@ -5121,11 +5121,11 @@ def scripted(code: str) -> tuple[str, Any]:
     called = CODE_TOOL.search(code)
     if not called or "exec_command" in code:  # which command, only the code knows
         return "exec", code
-    given = decode_raw(to_utf8(called[2]))
+    given = decode_raw(to_utf8(code[called.end() : code.rfind("})") + 1]))
     return web_use(Node(given)) if called[1] == "web__run" else (called[1], given)
 
 
-CODE_TOOL = regex(r"\btools\.(\w+)\(\s*(\{.*\}|)\s*\)", re.DOTALL)
+CODE_TOOL = regex(r"\btools\.(\w+)\(")
 # A literal of JavaScript that is a command, as a member or in a variable; what it escapes.
 CODE_STRING = "|".join(rf"{mark}(?:[^{mark}\\]|\\.)*{mark}" for mark in "\"'`")
 CODE_COMMAND = regex(rf"""\bcmd["']?\s*[:=]\s*({CODE_STRING})""", re.DOTALL)
