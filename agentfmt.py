@@ -6867,6 +6867,7 @@ class Run:
     def __init__(self, session: str | None, where: str) -> None:
         self.session = session
         self.label: str | None = None  # as it is printed: null until a line states it
+        self.short = ""  # its first characters, as messages and prefixes print them
         self.where = where  # FILE:LINE of its first event
         self.number = 0  # of the runs that begin in its FILE, from 1
         self.state = OPEN
@@ -6890,7 +6891,7 @@ class Run:
 
     @property
     def name(self) -> str:
-        return f"run {short_label(self)}" if self.label else str(self)
+        return f"run {self.short}" if self.label else str(self)
 
     @property
     def file(self) -> str:
@@ -6899,12 +6900,6 @@ class Run:
 
     def __str__(self) -> str:
         return f"{self.name if self.label else 'run'} ({self.where})"
-
-
-def short_label(run: Run) -> str:
-    """How messages and prefixes call a run's session; a marker stays whole."""
-    label = run.label or ""
-    return escape(label if "[" in label else label[:SESSION_PREFIX])
 
 
 class Session:
@@ -6974,6 +6969,7 @@ class Runs:
         self.first_given_up, self.given_up = "", 0
         self.seen = collections.Counter[str]()  # what a selector may match, for a summary
         self.matched = set[str]()  # selectors of --fail-on
+        self.labels: dict[str, str] = {}  # the beginning of a session's name -> that session
 
     def step(self, session: Session, event: Event) -> None:
         """Give an event its run. ``ends`` has what must precede it, or follow it."""
@@ -7116,6 +7112,18 @@ class Runs:
         """A line states the session of a run."""
         if run.session:
             run.label = self.reporter.redaction.identity(run.session)
+            run.short = self.short_label(run.label)
+
+    def short_label(self, label: str) -> str:
+        """As many of its first characters as no session before began with; a marker stays whole."""
+        size = SESSION_PREFIX if "[" not in label else len(label)
+        if len(self.labels) > MAX_RUNS:
+            self.labels.clear()
+        while size < len(label) and (
+            label[size - 1] == "-" or self.labels.setdefault(label[:size], label) != label
+        ):
+            size += 1
+        return escape(label[:size])
 
     def count_event(self, session: Session, event: Event) -> None:
         run = cast("Run", session.run)
@@ -8586,9 +8594,9 @@ STARTERS = frozenset(
     "npx yarn pnpm chroot taskset xvfb-run cross-env bunx uvx nohup setsid builtin coproc "
     "unbuffer chronic caffeinate eval ssh watch parallel wsl dbus-run-session dotenv firejail "
     "proxychains unshare tini torsocks gosu su-exec setpriv chrt sshpass Start-Process busybox "
-    "toybox entr tmux screen fakeroot perf valgrind nsenter bwrap prlimit systemd-run systemd- "
-    "inhibit faketime pkexec run0 op doppler dumb-init envdir rlwrap retry trap iex Invoke- "
-    "Expression sem start-stop-daemon script".split()
+    "toybox entr tmux screen fakeroot perf valgrind nsenter bwrap prlimit systemd-run "
+    "systemd-inhibit faketime pkexec run0 op doppler dumb-init envdir rlwrap retry trap iex "
+    "Invoke-Expression sem start-stop-daemon script".split()
 )
 RUN = r"run|exec|x|dlx|tool|start|shell|develop|--|-m|-c|--command"
 # Programs that start others only behind some word.
@@ -8765,7 +8773,9 @@ def event_parents(event: Event) -> Named:
 def event_sessions(event: Event) -> Named:
     """The event's and its run's: the last line of a run may name another."""
     names = [event.session_id or "", event.run.session or "" if event.run else ""]
-    return one_name(*names, *(name[:SESSION_PREFIX] for name in names))
+    return one_name(
+        *names, *(name[:SESSION_PREFIX] for name in names), event.run and event.run.short
+    )
 
 
 def event_runs(event: Event) -> Named:
@@ -9056,8 +9066,8 @@ class Selection:
     ) -> None:
         """``tell`` takes why it fails: --only names runs or sessions which aren't there."""
         self.only, self.drop, self.tell = only, drop, tell
-        keys = {term.key for choice in (*only, *drop) for term in choice.terms}
-        self.simple = keys <= KINDS_ALONE  # cacheable by kind of event
+        self.terms = [term for choice in (*only, *drop) for term in choice.terms]
+        self.simple = {term.key for term in self.terms} <= KINDS_ALONE  # cacheable by kind of event
         self.known: dict[object, bool] = {}
         self.only_runs = [choice.of_run() for choice in only]
         self.drop_runs = [choice for choice in drop if choice.of_run() == choice]
@@ -9067,6 +9077,7 @@ class Selection:
             self.selects = BY_NUMBER if keys == {"run"} else BY_SESSION
         self.found = False  # a run that is selected
         self.there: dict[str, tuple[int, dict[str, None]]] = {}  # FILE -> its runs, their sessions
+        self.begun: dict[str, dict[str, None]] = {}  # the beginning of a name -> sessions it fits
 
     def mark(self, events: Iterable[Event]) -> Iterator[Event]:
         simple, decisions = self.simple, self.known
@@ -9076,6 +9087,9 @@ class Selection:
                 missing = self.selects == BY_SESSION or (asked and self.there)
                 if event.kind == IMPLIED and missing and not self.found:  # the end of all
                     self.tell(self.not_found())
+                for name, sessions in self.begun.items() if event.kind == IMPLIED else ():
+                    if len(sessions) > 1:
+                        self.tell(f"session={name} fits several: {first_names(sessions)}")
                 if event.kind == IMPLIED or self.selects != BY_SESSION:
                     yield event
                 continue
@@ -9102,9 +9116,14 @@ class Selection:
 
     def note(self, run: Run) -> None:
         """Note that there is a run, for a message."""
+        for term in self.terms:
+            if term.key == "session" and (run.session or "")[:SESSION_PREFIX] == term.glob:
+                sessions = self.begun.setdefault(term.glob, {})
+                if len(sessions) <= NAMES_SHOWN:
+                    sessions[escape(run.label or "")] = None
         runs, sessions = self.there.get(run.file, (0, {}))
         if run.label and len(sessions) <= NAMES_SHOWN:
-            sessions[short_label(run)] = None
+            sessions[run.short] = None
         self.there[run.file] = max(runs, run.number), sessions
 
     def keeps(self, event: Event) -> bool:
@@ -12359,7 +12378,7 @@ class LastLine:
             if last and run.file == last.file:
                 self.mixed = run.file
             self.open[run] = None
-        return f"[{short_label(run)}] " if run.file == self.mixed and run.label else ""
+        return f"[{run.short}] " if run.file == self.mixed and run.label else ""
 
     def text(self, now: float) -> str:
         """The progress in files; else the current words, the running call, or "Thinking"."""

@@ -357,6 +357,20 @@ def test_a_label_names_the_standard_input() -> None:
     assert run("--label", "x", data=b"").stderr == "agentfmt: x is empty: the agent wrote nothing\n"
 
 
+@pytest.mark.parametrize("option", ["--only", "--drop"])
+def test_the_beginning_of_a_name_may_fit_several_sessions(option: str) -> None:
+    """Codex's sessions of one minute begin alike: what messages print is what tells them apart."""
+    names = [f"019c8143-{number}" for number in (11, 12, 22)]
+    data = b"".join(map(whole_run, names))
+    ended = convert(data, option, "session=019c8143")
+    told = f"agentfmt: session=019c8143 fits several: {', '.join(names)}\n"
+    assert (ended.status, ended.stderr[-len(told) :]) == (1, told)
+    printed = re.findall(r"run (\S+)", convert(data.replace(b"success", b"error"), "-q").stderr)
+    assert printed == ["019c8143", "019c8143-1", "019c8143-2"]
+    for name in (names[0], *printed[1:]):
+        assert convert(data, option, f"session={name}").status == 0
+
+
 def test_the_last_run_of_a_file_that_is_given_twice(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(whole_run())
     ended = run("-t", "runs", "--only", "run=-1", "a", "a", ".", cwd=tmp_path)
@@ -730,7 +744,6 @@ def test_commands_of_a_line(line: str) -> None:
     else:
         made = [" ".join(command.words) for command in agentfmt.read_line(line).commands]
         made = [command.replace(agentfmt.UNKNOWN, "") for command in made]
-        made = [command.replace(agentfmt.UNKNOWN, "") for command in made]
         assert " | ".join(made) == expected
         for command in filter(None, expected.split(" | ")[-1:]):
             glob = re.sub(r"[*?[;|&<>]", "?", command.strip()).replace(",", r"\,")
@@ -746,7 +759,7 @@ podman compose exec a / docker-compose run a / xvfb-run -a / cross-env A=b / yar
 builtin / unbuffer / caffeinate -i / python3 -m / py -m / coverage run / uv tool run / bun run / bun x
 pipenv run / pdm run / hatch run / rye run / pipx run / pixi run / npm exec -- / yarn dlx / bundle exec
 mise x -- / rbenv exec / pyenv exec / opam exec -- / stack exec -- / tox exec -- / composer exec
-env - A=b / chronic / systemd-run -p A=b / gosu me / unshare -r / unshare -p / yarn run
+env - A=b / chronic / systemd-run -p A=b / systemd-inhibit / gosu me / unshare -r / unshare -p / yarn run
 """
 
 
@@ -879,6 +892,8 @@ npm exec -- git push
 flock /tmp/l -c 'git push'
 unshare -r git push
 systemd-run --user git push
+iex 'git push'
+Invoke-Expression 'git push'
 strace -f -o /tmp/x git push
 . <(echo git push)
 source /dev/stdin <<<'git push'
