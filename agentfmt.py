@@ -972,9 +972,8 @@ def file_name(name: str) -> str:
 class Source:
     """A FILE: its name, the place that is read, and what its lines are."""
 
-    def __init__(self, name: str, *, found: bool = False) -> None:
+    def __init__(self, name: str) -> None:
         self.name = file_name(name)
-        self.found = found  # in a directory: it may be no session
         self.at = 0  # the number of the current line, or object
         self.documents = False  # JSON that is not lines
         self.looks_like = ""  # the format of a FILE that is no stream, and a hint
@@ -2300,7 +2299,6 @@ class FileNotes:
         self.prose = ""  # the last line of prose since a run ended, usually why the next one fails
         self.due = ""  # what its last line begins, and the next one may go on with
         self.rejected = 0  # lines since the last end of a run
-        self.early = 0  # lines of what may be no session: they are only counted
         self.counts = collections.Counter[str]()  # the same, by what they are, until a run has them
         # The last of them that nobody has looked at, each with the reason for damage.
         self.waiting = collections.deque[tuple[str | None, bytes]](maxlen=KEPT_PROSE)
@@ -2369,7 +2367,6 @@ class Reporter:
         self.damaged = self.failed = self.has_error = False
         self.stopped_at = ""  # where a signal stopped the reading, and what was open there
         self.held: list[bytes] | None = None  # lines that wait for the end of a table
-        self.no_sessions: set[str] = set()  # the names of files in directories without a run
 
     def status(self) -> int:
         if self.has_error:
@@ -2424,9 +2421,6 @@ class Reporter:
         """Save a line that isn't an event, and show or count it; without a reason it is prose."""
         if reason is None and not file.has_run and is_binary(line):
             file.source.looks_like = "binary data"
-        if file.source.found and not file.has_run:
-            file.early += 1
-            return
         self.save_rejected(line)
         self.damaged = self.damaged or reason is not None
         for counts in (self.counts, file.counts):
@@ -2462,10 +2456,7 @@ class Reporter:
             self.explain(file)
 
     def explain(self, file: FileNotes) -> None:
-        """Say once what a FILE without a run is, or that it has events outside of runs. One in a
-        directory is only counted."""
-        if file.source.found and not file.has_run:
-            return
+        """Say once what a FILE without a run is, or that it has events outside of runs."""
         self.catch_up(file)
         name, what = next(stories(self, file))
         if name != file.story_name:
@@ -2483,9 +2474,6 @@ class Reporter:
         if file.rejected > REJECTS_SHOWN and file.is_stream():
             more = plural(file.rejected - REJECTS_SHOWN, "more line")
             self.message(f"{file.source.name}: {more} without an event")
-        if file.early and file.has_run:
-            lines, file.early = plural(file.early, "line"), 0
-            self.message(f"{file.source.name}: {lines} without an event before its first run")
         self.catch_up(file)
         file.rejected = 0
 
@@ -7287,9 +7275,6 @@ class Runs:
         file.ended, file.limit = True, self.limits.reached
         unknown = bool(file.unexplained() or file.is_only_head() or file.second_stream_at)
         runless = not (file.runs or file.has_run)
-        if file.source.found and (runless or file.is_only_head()):
-            reporter.no_sessions.add(file.source.name)
-            return
         counts = self.selects == ALL_RUNS or (runless and self.selects == BY_NUMBER)
         if matches and self.selects == ALL_RUNS:
             reporter.failure(f"{matches} after the end of a run")
@@ -15007,13 +14992,13 @@ def unread_types(
 
 
 def follow_streams(
-    streams: Streams, sessions: Sessions, found: Container[str], max_line: int, unwrap: str
+    streams: Streams, sessions: Sessions, max_line: int, unwrap: str
 ) -> Iterator[Iterable[Event]]:
     """The events of each frame with their runs, and the implied ends."""
     reporter = sessions.runs.reporter
     try:
         for name, arriving in streams:
-            source = Source(name, found=name in found)
+            source = Source(name)
             sessions.begin_file(source)
             reader = Reader(source, sessions.maker.event_type)
             frames = read_frames(source, arriving, max_line, unwrap)
@@ -15023,8 +15008,6 @@ def follow_streams(
                 yield sessions.follow(reader.read(frame))
                 if not frame:
                     reporter.explain_early(sessions.here.file, silent=True)
-                if source.found and source.looks_like and not sessions.here.file.has_run:
-                    break
             yield sessions.end_file()
         yield sessions.runs.end_command()
         yield sessions.end_input()
@@ -15040,7 +15023,6 @@ def follow_streams(
 def convert(
     streams: Streams,
     *,
-    found: Container[str] = (),
     to: str,
     dialect: str = "auto",
     thinking: bool = False,
@@ -15060,12 +15042,12 @@ def convert(
 ) -> None:
     """Read the streams of agents and write them to ``out`` in another form.
 
-    ``streams`` are FILEs in order: a name, and the chunks of bytes as they arrive; one in ``found``
-    may be no session. ``to`` is a key of WRITERS, ``view`` the text beside it, ``dialect`` auto or
-    one of TRANSLATORS. ``max_line`` and ``max_event`` are bytes, ``max_wait`` seconds. ``unwrap``
-    is auto, none, or a member of envelopes. ``only`` and ``drop`` select events to print,
-    ``fail_on`` and ``fail_unless`` what fails a run. ``limits`` may end the streams. Raises
-    ReaderGone, OutputError, and any exception of ``streams``.
+    ``streams`` are FILEs in order: a name, and the chunks of bytes as they arrive. ``to`` is a key
+    of WRITERS, ``view`` the text beside it, ``dialect`` auto or one of TRANSLATORS. ``max_line``
+    and ``max_event`` are bytes, ``max_wait`` seconds. ``unwrap`` is auto, none, or a member of
+    envelopes. ``only`` and ``drop`` select events to print, ``fail_on`` and ``fail_unless`` what
+    fails a run. ``limits`` may end the streams. Raises ReaderGone, OutputError, and any exception
+    of ``streams``.
     """
     writer, others = make_writers(to, view, notes := Notes(reporter))
     kind = SpokenEvent if redaction else writer.event_type
@@ -15091,7 +15073,7 @@ def convert(
         out.flush()
 
     try:
-        for events in follow_streams(streams, sessions, found, max_line, unwrap):
+        for events in follow_streams(streams, sessions, max_line, unwrap):
             events = selection.mark(events) if selection else events
             write(redactor.redact(events) if redactor else events)
     finally:  # also after a signal: held events are written
@@ -15619,10 +15601,10 @@ class Folder(NamedTuple):
     files: Sequence[str]
     unchanged: int  # files that --since leaves out
 
-    def report(self, reporter: Reporter) -> None:
+    def report(self, reporter: Reporter, left_out: Container[str]) -> None:
         """Say which files are no sessions; a directory without any session fails."""
         name = escape(self.name)
-        others = [file for file in self.files if file_name(file) in reporter.no_sessions]
+        others = [file for file in self.files if file in left_out]
         others.sort(key=lambda file: not file.endswith(("ndjson", "jsonl")))
         left = f"{plural(len(others), 'other file')} left out"
         old = f"{plural(self.unchanged, 'file')} not changed since"
@@ -15647,6 +15629,7 @@ class Inputs:
         self.unread: list[str] = []  # messages
         self.unchanged = 0  # FILEs that --since leaves out
         self.named: frozenset[str] = frozenset()
+        self.left_out = set[str]()  # files in directories that are no sessions
 
     def add(self, files: Iterable[tuple[str, os.stat_result]], since: float | None) -> list[str]:
         """Add what has changed since then; returns the names of these."""
@@ -15657,13 +15640,17 @@ class Inputs:
         self.statuses += (status for _, status in taken)
         return [file for file, _ in taken]
 
-    def found(self) -> frozenset[str]:
-        """The names of files that no one has named: those in directories."""
-        return frozenset(file for folder in self.folders for file in folder.files) - self.named
+    def sessions(self, holds_run: Callable[[str], bool]) -> Iterator[str]:
+        """The FILEs; of those that no one has named, which a directory has, those with a run."""
+        for file in self.files:
+            if file in self.named or holds_run(file):
+                yield file
+            else:
+                self.left_out.add(file)
 
     def report(self, reporter: Reporter) -> None:
         for folder in self.folders:
-            folder.report(reporter)
+            folder.report(reporter, self.left_out)
         if self.unchanged and not (self.files or self.folders):
             reporter.failure(f"no FILE of {self.unchanged} has changed since then")
 
@@ -15739,16 +15726,17 @@ def read(
     limits = Limits(grace, *map(given.__getitem__, names))
     out.last.limits, out.last.files = limits, len(inputs.files)
     reporter, child, label = options["reporter"], None, given["label"]
+    holds_run = functools.partial(holds_a_run, signals=signals, **reading_options(options))
     arriving: Streams = (
         (label_of(file, label), open_chunks(file, signals, reporter.error, limits.wait))
-        for file in inputs.files
+        for file in inputs.sessions(holds_run)
     )
     if given["run"]:
         child = Child(given["run"], signals, limits)
         arriving = [(label or child.name, child.chunks())]
     streams = ((name, out.last.watch(limits.watch(chunks, tee))) for name, chunks in arriving)
     try:
-        convert(streams, found=inputs.found(), limits=limits, out=out, **options)
+        convert(streams, limits=limits, out=out, **options)
         inputs.report(reporter)
         if limits.reached and not reporter.failed:
             reporter.message(f"stopped: {limits.reached}")
@@ -15782,16 +15770,37 @@ def report_command(child: Child, reporter: Reporter) -> None:
 class Silence(Reporter):
     """Says nothing: what it could say is said when the FILEs are read again."""
 
+    def __init__(self, out: Output) -> None:
+        super().__init__(out, EventRedactor(None, frozenset(), []))
+
     def write(self, _line: bytes) -> bool:
         return True
+
+
+def reading_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: options[name] for name in ("dialect", "max_line", "unwrap")}
+
+
+def holds_a_run(file: str, *, signals: Signals, dialect: str, max_line: int, unwrap: str) -> bool:
+    """Does a file hold a run, and more than the head of one? It is read up to that, if it can be:
+    else who reads it again says why."""
+    unread: list[str] = []
+    runs = Runs(Silence(Output(id)))
+    sessions = Sessions(dialect, EventMaker(Event), runs)
+    streams = [(file, open_chunks(file, signals, unread.append))]
+    for events in follow_streams(streams, sessions, max_line, unwrap):
+        if any(event.run and event.run.events > 1 for event in events):
+            return True
+        if runs.file.source.looks_like and not runs.file.has_run:
+            return False
+    return bool(unread) or (runs.file.has_run and not runs.file.is_only_head())
 
 
 def runs_in(streams: Streams, **options: Any) -> list[dict[str, Any]]:
     """The rows of a table of the runs, without any message."""
     rows: list[bytes] = []
     out = Output(rows.append)
-    reporter = Silence(out, EventRedactor(None, frozenset(), []))
-    convert(streams, to="runs", reporter=reporter, out=out, **options)
+    convert(streams, to="runs", reporter=Silence(out), out=out, **options)
     found = map(decode_raw, b"".join(rows).splitlines())
     return [row for row in found if row["verdict"] != "none"]
 
@@ -15810,8 +15819,7 @@ def count_back(
     streams = (
         (label_of(file, label), open_chunks(file, signals, lambda _: None)) for file in inputs.files
     )
-    read = {name: options[name] for name in ("dialect", "max_line", "unwrap")}
-    rows = runs_in(streams, **read)
+    rows = runs_in(streams, **reading_options(options))
     if "-" in inputs.files:
         os.lseek(0, begin, os.SEEK_SET)
     runs: dict[str, int] = {}

@@ -331,6 +331,20 @@ def test_a_directory_is_its_sessions(tmp_path: Path) -> None:
     assert ended.stderr.endswith("no session in this directory, 4 files not changed since\n")
 
 
+def test_lines_before_the_first_run_of_a_file_in_a_directory_are_not_lost(tmp_path: Path) -> None:
+    """They are shown, saved and judged as those of a FILE that is named; others' are not."""
+    before = b"waiting for a runner\n" + init()[:40] + b"\n"
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs/run.log").write_bytes(before + whole_run())
+    (tmp_path / "logs/other.log").write_bytes(b"no agent's\n")
+    ended = run("-q", "--rejects", "lost", "logs", cwd=tmp_path)
+    named = run("-q", "--rejects", "named", "logs/run.log", cwd=tmp_path)
+    assert ended.stderr.startswith(named.stderr)
+    assert ended.stderr.count("\n") == 3
+    assert (ended.status, named.status) == (3, 3)
+    assert (tmp_path / "lost").read_bytes() == (tmp_path / "named").read_bytes() == before
+
+
 def test_the_head_of_a_session_in_a_directory_may_be_long(tmp_path: Path) -> None:
     """A picture in the first prompt."""
     pasted = json.dumps({"type": "summary", "summary": "x", "leafUuid": "x"}).encode() + b"\n"
