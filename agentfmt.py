@@ -15733,6 +15733,9 @@ def read(
     )
     if given["run"]:
         child = Child(given["run"], signals, limits)
+        if ours := next(filter(MISPLACED.match, given["run"]), None):
+            what = f"{escape(ours)} is an option of {escape(child.name)}'s here"
+            reporter.message(f"{what}: what is for agentfmt stands before --run")
         arriving = [(label or child.name, child.chunks())]
     streams = ((name, out.last.watch(limits.watch(chunks, tee))) for name, chunks in arriving)
     try:
@@ -15746,6 +15749,10 @@ def read(
         reporter.release()
         if child:
             child.stop()
+
+
+# Options of ours that no agent has, and that would be missed in silence.
+MISPLACED = regex("--(?:fail-|redact|secret|max-(?!tokens)|exit-zero|rejects)")
 
 
 def label_of(file: str, label: str | None) -> str:

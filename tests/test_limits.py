@@ -155,6 +155,13 @@ def test_a_command_keeps_its_options_and_our_input() -> None:
     assert (ended.lines, ended.status) == (["Read file a"], 0)
 
 
+def test_an_option_of_ours_behind_the_command_is_noted() -> None:
+    """It is the command's there, and what it was to do would not happen."""
+    ended = run("-d", "--run", "sh", "-c", "cat", "--fail-on=read", data=whole_run())
+    said = "--fail-on=read is an option of sh's here: what is for agentfmt stands before --run"
+    assert (ended.status, ended.stderr) == (0, f"agentfmt: {said}\n")
+
+
 @pytest.mark.parametrize(("script", "codes", "status"), [
     ("$O; exec sleep 60", [signal.SIGTERM], 143),
     ("$O; exec sleep 60", [signal.SIGINT], 130),
