@@ -8405,6 +8405,8 @@ def changes_line(program: str, *rest: str) -> bool:
         return "exit" in " ".join(rest)
     if program == "exec":
         return rest != ()
+    if program == "set":
+        return "-n" in rest or "noexec" in rest
     return program in ("alias", "enable", "hash") or rest == ("()",)
 
 
@@ -8468,7 +8470,8 @@ def started_by(
         if name.startswith(UNKNOWN):  # one word, if it may be the value of an option
             name = (ANY_WORD if behind else UNKNOWN) if first else ""
         if name:
-            yield ShellCommand([name, *behind], hidden)
+            why = hidden or ("" if not OF_A_LINE.search(name) else program)  # a script, as a word
+            yield ShellCommand([name, *behind], why)
             yield from scripts_of(name, behind, depth, hidden, fed=fed)
         if not VERB.match(rest[at]):
             hidden, first = hidden or f"{program} {rest[at]}", False
@@ -8543,7 +8546,9 @@ def scripts_of(
             at is None and program not in ("source", ".") and ("-s" in rest or not scripts)
         ):
             raise UnclearError
-    if (fed and program == "ssh") or (program == "su" and at is None and HELP.isdisjoint(rest)):
+    if (fed and program in ("ssh", "at", "batch")) or (
+        program == "su" and at is None and HELP.isdisjoint(rest)
+    ):
         raise UnclearError  # a shell reads its input
     if flag and at is None:
         return
@@ -8559,7 +8564,10 @@ def scripts_of(
 
 NO_PROGRAM = regex(r"-|[{}]\Z|\$_|[A-Za-z_]\w*=|\Z")
 OF_A_LINE = regex(r"[\s;&|$`\\\"'(<>]")  # of a line that is more than a word
-HELP = frozenset(("--help", "--version", "--dry-run", "--collect-only", "--co"))
+HELP = frozenset(
+    "--help --version --dry-run --collect-only --co --fixtures --markers --setup-plan --no-run "
+    "--list --listTests --list-tests".split()
+)
 PIPES = ("<(", "/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 SHELL_NAMES = frozenset(
     "sh bash zsh dash ksh fish ash mksh lksh oksh yash csh tcsh rbash nu xonsh source .".split()
@@ -8569,9 +8577,12 @@ SCRIPTS = {
     **dict.fromkeys(SHELL_NAMES, r"-[a-zA-Z]*c[a-zA-Z]*\Z"),
     **dict.fromkeys("su script runuser flock sg".split(), r"-[a-zA-Z]*c\Z|--(?:session-)?command"),
     "env": "-[a-zA-Z]*S|--split-string", "npx": r"-c\Z|--call", "npm": r"-c\Z|--call",
-    "nix-shell": "--run|--command", "git": r"-x|--exec|foreach\Z|run\Z", "cmd": "(?i)/[ck]",
+    "nix-shell": "--run|--command", "git": r"-x|--exec|foreach\Z|run\Z",
     **dict.fromkeys(("pwsh", "powershell"), r"(?i)-c(?:ommand)?\Z"),
-    **dict.fromkeys("eval ssh watch parallel trap tmux screen iex Invoke-Expression".split(), ""),
+    **dict.fromkeys(
+        "eval ssh watch parallel trap tmux screen iex Invoke-Expression hyperfine at batch cmd"
+        .split(), "",
+    ),
 }  # fmt: skip
 # Programs that start what their words say.
 STARTERS = frozenset(
@@ -8596,11 +8607,13 @@ STARTS_BEHIND = {
     ),
     **dict.fromkeys(("python", "py", "pypy"), "-m"), "git": "foreach|run|-x|--exec",
     "find": "-(?:exec|ok)(?:dir)?", "fd": "-x|-X|--exec|--exec-batch",
+    "cmd": "(?i)/[ck]", "gdb": "--args",
 }  # fmt: skip
 VERB = regex(r"(?:run|exec|x|dlx|tool|compose|[0-9.]+[smhd]?)\Z")  # before the program, or a time
 FEEDERS = frozenset(("xargs", "parallel", "sem"))
 HIDES_STATUS = FEEDERS | frozenset(
-    "find fd trap coproc setsid script watch systemd-run tmux screen entr start-stop-daemon".split()
+    "find fd trap coproc setsid script watch systemd-run tmux screen entr start-stop-daemon "
+    "hyperfine at batch gdb".split()
 )
 # Options with which a program doesn't wait for what it starts, or starts nothing.
 DETACHED = {

@@ -908,6 +908,11 @@ unshare -r git push
 systemd-run --user git push
 iex 'git push'
 Invoke-Expression 'git push'
+cmd /c git push
+echo 'git push' | at now
+batch <<<'git push'
+hyperfine 'git push'
+gdb --args git push
 strace -f -o /tmp/x git push
 . <(echo git push)
 source /dev/stdin <<<'git push'
@@ -943,6 +948,11 @@ exec -a x git push
 """
 # Lines that end well, and of which nobody knows whether pytest has.
 NO_TESTS = r"""
+eval 'pytest; true'
+set -n; pytest
+pytest --setup-plan
+pytest -q --fixtures
+hyperfine pytest
 docker run -d img pytest
 git diff --name-only | grep nothing | xargs -r pytest
 set -e\n{ pytest; true; } && echo
