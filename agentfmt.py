@@ -8930,14 +8930,20 @@ def compile_term(term: Term) -> re.Pattern[str]:
 ANY_KEY = "|".join(KEYS)
 A_SHELL = "(?:tool=)?(?i:bash|shell|sh|cmd|exec|terminal)"
 SELECTOR_MISTAKES = (
-    (rf"((?:{ANY_KEY})!?==?)([\"'])(.*)\2", r"no quotes inside a selector: did you mean \1\3?"),
+    (rf"((?:{ANY_KEY})!?==?)([\"'`])(.*)\2", r"no quotes inside a selector: did you mean \1\3?"),
+    (rf"([\"'])((?:{ANY_KEY})!?=.*)\1", r"no quotes inside a selector: did you mean \2?"),
     (r"([\"'])(.*)\1", r"no quotes inside a selector: did you mean command=\2?"),
-    (rf"\s.*|.*\s|(?!(?:target|command)!?=).*\s(?:{ANY_KEY})!?=.*", "no blanks around a term"),
+    (r"command!?=(?!=)(.*[\"'`].*)", "a command is matched without its quotes: leave them out"),
+    (r"(command!?=)(?:\w+=\S* )+(.*)", r"assignments are no words: did you mean \1\2?"),
+    (rf"\s.*|.*\s|(?!(?:target|command)!?=).*\s(?:{ANY_KEY})!?=.*|"
+     r"command.*\s(?:tool|status|subtype|session|run)!?=.*", "no blanks around a term"),
     (rf"!\s*({ANY_KEY})=(.*)|(?!target|command)({ANY_KEY})=!(.*)", r"did you mean \1\3!=\2\4?"),
     (r"!\s*(\w*)", r"did you mean tool!=\1?"),
     (rf"{A_SHELL}\((.*?)(:?\*)?\)", r"did you mean command=\1*?"),  # rules of Claude Code
-    (r"(?:tool=)?(\w+)\((.*)\)", r"did you mean \1,path=\2?"),
-    (rf"({ANY_KEY})\s*(?:[:~]=?|(?<=\s)=)\s*(.+)", r"did you mean \1=\2?"),
+    (r"(?:tool=)?(\w+)\(domain:(.*)\)", r"did you mean \1,target=*\2*?"),
+    (r"(?:tool=)?(\w+)\((.*)\)|(?:tool[=:])?(\w+):(?!//)(.*/.*)", r"did you mean \1\3,path=\2\4?"),
+    (r"(?:tool=)?(mcp__(?:(?!__)\w)+)", r"did you mean \1__*?"),
+    (rf"({ANY_KEY})\s*(?:[:~]=?|=~|(?<=\s)==?)\s*(.+)", r"did you mean \1=\2?"),
     (rf"{A_SHELL}\s*[:=]\s*(.+)", r"did you mean command=\1?"),
     (r"command!?=(?!=).*(?:[|;<>](?!\])|&&).*", "a command stands alone, without | && ; < >: "
      'repeat the option for "or"; for a sign within quotes write [|]'),
@@ -8953,12 +8959,13 @@ SELECTOR_MISTAKES = (
      "that sub-agents did?"),
     (r"(?i)secrets?", "secrets are no events: -r secrets hides them, -s counts them"),
     (rf"(?:(?:tool|type)!?=(?!=)|(?!(?:{ANY_KEY})!?=))(.*[\s^$:].*)", "did you mean command={}?"),
-    (r"([^=]*/[^=]*)", r"did you mean path=\1?"),
+    (r"([^=]*/[^=]*|\*?\.[\w.*]+)", r"did you mean path=\1?"),
 )  # fmt: skip
 # What regular expressions and other tools' patterns have, and what a glob has for it.
 EXPRESSIONS = (
     (r"\A/(.*)/[a-z]?\Z", r"^\1"), (r"\A\^?(.*)\$\Z", r"=\1"), (r"\A\^(.*?)[.:]?\*?\Z", r"\1*"),
-    (r"\\b", ""), (r"\\s[+*]?", " "), (r"(?:\A|(?<=\w))[.:]\*", "*"),
+    (r"\\b", ""), (r"\\s[+*]?", " "), (r"(?:\A|(?<=\w))[.:]\*", "*"), (r"\[[^]]*\]\+", "*"),
+    (r"\\([*?])", r"\1"),
 )  # fmt: skip
 
 
@@ -8993,7 +9000,8 @@ def parse_term(term: str) -> Term:
             raise ValueError(
                 f"a glob is no regular expression: did you mean {key}{negation}={plain}?"
             )
-        glob = re.sub(r"\A[^\s*?[]*/", "", " ".join(glob.split()))  # as the directory of a program
+        words = " ".join(glob.split()).removesuffix(" *")  # which need not be there
+        glob = re.sub(r"\A[^\s*?[]*/", "", words)  # as the directory of a program
     return Term(key, glob, bool(negation))
 
 
