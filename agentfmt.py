@@ -1988,17 +1988,19 @@ def target_in(tool: str, args: Any, here: str) -> str:
     return text[:MAX_TARGET].strip()
 
 
-NOTICES = ("task_notification", "warning")  # subtypes of events that action lines tell
+NOTICES = ("task_notification", "warning", "blocked")  # subtypes of events that action lines tell
 
 
 def notice_action(event: Event) -> Action | None:
-    """The action that the end of a background task becomes, or a warning, unless its line is
-    untranslated."""
+    """The action that the end of a background task becomes, a warning, or what the agent needs of
+    somebody, unless its line is untranslated."""
     if event.subtype not in NOTICES or event.kind != OTHER or event.unprinted:
         return None
     notice = Node(details(event))
-    if event.subtype == "warning":
-        return Action("Warning", as_text(notice["message"])[:MAX_TARGET])
+    if event.subtype != "task_notification":
+        label = (event.subtype or "").capitalize()
+        blocked = event.subtype == "blocked"
+        return Action(label, as_text(notice["message"])[:MAX_TARGET], failed=blocked)
     status, took = as_text(notice["status"]), as_count(notice["duration_ms"])
     failed = status not in ("", "completed", "success")
     what = "background task" if notice["title"] else "subagent"
@@ -4300,15 +4302,22 @@ class Claude(Translator):
             self.denied.add(line.tool_use_id)
         elif subtype in CLAUDE_TASKS:
             self.task(subtype, Node(details(self.event)))
-        elif subtype == "informational":
-            notice = Node(details(self.event))
-            stops = notice["preventContinuation"] is True
-            reason = as_text(notice["content"]).strip() if stops else ""
-            self.silent_reason = reason or self.silent_reason
+        elif kind == "system":
+            self.notice(subtype)
+
+    def notice(self, subtype: str | None) -> None:
+        """What Claude's host says of the agent's work."""
+        if subtype not in ("informational", "post_turn_summary", "api_retry"):
+            return
+        notice = Node(details(self.event))
+        if subtype == "informational" and notice["preventContinuation"] is True:
+            self.silent_reason = as_text(notice["content"]).strip() or self.silent_reason
         elif subtype == "api_retry":  # the last line of a run that is killed while it waits
-            notice = Node(details(self.event))
             why = filter(None, map(notice.__getitem__, ("error", "error_status")))
             self.report_error(" ".join(map(as_word, why)), delay=notice["retry_delay_ms"] or 0)
+        elif notice["status_category"] == "blocked":  # the result that follows is a success
+            needs = first_text(notice["needs_action"], notice["status_detail"])
+            self.make("system", "blocked", message=needs)
 
     def init(self) -> None:
         """Begin a run, unless a task's end wakes the agent in the middle of one."""
@@ -6874,6 +6883,7 @@ class Run:
         self.error: str | None = None  # the message of the last error event
         self.failure: str | None = None  # a word for that, or for the reason
         self.called = 0  # calls that it has begun
+        self.last_act = ""  # the type of its last call or words, where an answer is demanded
         self.over = ""  # which of them, or of its tokens, were too many
         self.notes: Any = None  # kept by later stages
 
@@ -6948,6 +6958,7 @@ class Runs:
         self.reporter = reporter
         self.limits = limits or Limits()
         self.fail_on, self.fail_unless = fail_on, fail_unless
+        self.demands_answer = any(choice.demands_answer() for choice in fail_unless)
         self.matches: Matches = {}  # of --fail-on, outside any run
         self.file = FileNotes(Source(""))
         self.line = b""  # the current one, as it was read
@@ -7140,10 +7151,20 @@ class Runs:
                 if self.limits.left and not self.limits.gate:
                     self.limits.gate = f"--fail-on {choice.text} matched at {here}"
         if run and run.unmet:
+            if self.demands_answer:
+                self.note_act(run, event)
             run.unmet = [choice for choice in run.unmet if not choice.matches(event, well=True)]
             for choice in run.unmet:
                 if why := choice.falls_short(event, self.where()):
                     run.nearly[choice.text] = f": {self.redacted(why, 'command', run)}"
+
+    def note_act(self, run: Run, event: Event) -> None:
+        """Note what the agent itself did last: it called a tool, or wrote words."""
+        if event.parent_tool_use_id is not None:
+            return
+        begins = event.type == "tool_call" and not event.started
+        if begins or (event.type == "assistant" and has_words(event)):
+            run.last_act = str(event.type)
 
     def begin(self, session: Session, event: Event) -> None:
         run = cast("Run", session.run)
@@ -7324,6 +7345,11 @@ def file_without_run(file: FileNotes) -> Event:
 
 def no_run(name: str, why: str, word: str | None) -> Event:
     return SpokenEvent(subtype=word, text=why, where=name, unprinted=True, kind=NO_RUN)
+
+
+def has_words(event: Event) -> bool:
+    """Does an assistant event hold more than blanks?"""
+    return content_text(Node(details(event))["message.content"]).strip() != ""
 
 
 UNCLEAR = ", where it isn't clear what runs"
@@ -7816,6 +7842,7 @@ class Totals:
         self.unused = 0  # secret values that are too weak to search for
         self.runless = 0  # FILEs without a run
         self.files: dict[str, FileChange] = {}  # by their path in the run's directory
+        self.blocked = ""  # what the agent needs of somebody to go on
         self.model = ""
         self.models: dict[str, Any] = {}  # all of them, in order -> what each took, if stated
 
@@ -7851,6 +7878,8 @@ class Totals:
             self.count_call(event.finished_call)
         elif event.type == "result" or (event.type == "system" and event.subtype == "init"):
             self.count_models(details(event))
+        elif event.type == "system" and event.subtype == "blocked":
+            self.blocked = as_text(details(event).get("message"))
         elif event.type not in KNOWN_TYPES and event.kind == OTHER:
             add_count(self.unknown, event.type or "without a type")
 
@@ -8782,6 +8811,19 @@ def event_runs(event: Event) -> Named:
     return one_name(str(run.number), f"{run.file}#{run.number}") if run else ()
 
 
+ANSWER = "answer"
+
+
+def event_answers(event: Event) -> Named:
+    """Of the end of a run: did its last act hold words, or do only its members?"""
+    if event.kind != END or not event.run:
+        return ()
+    end = details(event)
+    stated = first_text(end.get("result")).strip() or end.get("structured_output") is not None
+    last = event.run.last_act
+    return one_name(ANSWER) if last == "assistant" or (stated and not last) else ()
+
+
 SELECTOR_KEYS: dict[str, Callable[[Event], Named]] = {
     "type": lambda event: one_name(event.type),
     "subtype": lambda event: one_name(event.subtype),
@@ -8791,13 +8833,14 @@ SELECTOR_KEYS: dict[str, Callable[[Event], Named]] = {
     "target": event_targets,
     "command": event_commands,
     "change": event_changes,
+    ANSWER: event_answers,
     "parent": event_parents,
     "session": event_sessions,
     "run": event_runs,
     "word": lambda event: one_name(event.type, *event_tools(event)),
 }
 
-KEYS = [key for key in SELECTOR_KEYS if key not in ("word", "change")]
+KEYS = [key for key in SELECTOR_KEYS if key not in ("word", "change", ANSWER)]
 KINDS_ALONE = frozenset(("type", "subtype", "tool", "word"))  # they ask for the kind of an event
 WHOLE_RUNS = frozenset(("session", "run"))  # keys of terms that hold for a run as a whole
 STATUSES = ("ok", "nonzero", *REASONS, "failed")
@@ -8886,6 +8929,9 @@ class Selector(NamedTuple):
     def names(self, kind: str) -> bool:
         """Does a term name this type without a wildcard?"""
         return any(term[:3] == ("type", kind, False) for term in self.terms)
+
+    def demands_answer(self) -> bool:
+        return any(term.key == ANSWER for term in self.terms)
 
     def of_run(self) -> Selector:
         """Its terms about whole runs; all runs match if it has none."""
@@ -8987,7 +9033,9 @@ def parse_term(term: str) -> Term:
             raise ValueError(match.expand(hint).format(plain))
     parts = re.fullmatch(rf"({ANY_KEY})(!?)=(.*)", term, re.DOTALL)
     key, negation, glob = parts.groups() if parts else ("word", "", term)
-    if key in ("word", "tool", "type"):
+    if key == "word" and glob == ANSWER:
+        key = ANSWER
+    elif key in ("word", "tool", "type"):
         key, glob = parse_name(key, glob)
     if key == "status" and not fnmatch.filter(STATUSES, glob):
         raise ValueError(f"no such status; they are {', '.join(STATUSES)}")
@@ -11032,7 +11080,7 @@ MODEL_KIND, DIGITS_KIND = "model", "digits"
 WORDS = frozenset(
     "system init user assistant thinking tool_call interaction_query connection retry result "
     "turn_ended error delta completed started request response reconnecting reconnected starting "
-    "success task_notification text env flag login default plan ask force none "
+    "success task_notification warning blocked text env flag login default plan ask force none "
     "askQuestionInteractionQuery webFetchRequestQuery webSearchRequestQuery content "
     "files_with_matches count TIMEOUT_BEHAVIOR_BACKGROUND TIMEOUT_BEHAVIOR_CANCEL "
     "TODO_STATUS_PENDING TODO_STATUS_IN_PROGRESS TODO_STATUS_COMPLETED TODO_STATUS_CANCELLED "
@@ -12889,6 +12937,7 @@ def facts_done(verdict: str, totals: Totals, *, named: bool) -> Iterator[tuple[i
     nested = format_counts(totals.nested, "subagent action", named=named)
     yield 0 if failures else 5, nested  # some of them may have failed
     yield 0, f"{failures:,} failed" if failures else ""
+    yield 0, f"blocked: {excerpt_reason(totals.blocked)}" if totals.blocked else ""
     nouns = "event of unknown type", "events of unknown type"
     yield 0, format_counts(totals.unknown, *nouns, named=named)
     yield 4, f"{plural(len(totals.files), 'file')} changed" if totals.files else ""
@@ -15163,11 +15212,17 @@ def parse_limit(text: str) -> Any:
     return seconds
 
 
-def parse_choice(text: str) -> Selector:
+def parse_demand(text: str) -> Selector:
     try:
         return parse_selector(text)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
+
+
+def parse_choice(text: str) -> Selector:
+    if (choice := parse_demand(text)).demands_answer():
+        raise click.BadParameter(f"{text!r}: an answer is no event: --fail-unless demands one")
+    return choice
 
 
 def parse_classes(text: str) -> frozenset[str]:
@@ -15353,6 +15408,8 @@ def complete_list(_context: Any, param: Any, incomplete: str) -> list[str]:
     values = {"tool": [*TOOLS, ANY_CHANGE], "status": [*STATUSES], "type": sorted(CURSOR_TYPES)}
     key, equals, _ = last.partition("=")
     names = [*values["type"], *values["tool"], *(f"{key}=" for key in KEYS)]
+    if param.name == "fail_unless":
+        names.append(ANSWER)
     if param.name == "classes":
         names = [*CLASSES, "none"]
     elif equals:
@@ -15374,7 +15431,10 @@ TIME: dict[str, Any] = {"metavar": "TIME", "type": parse_time}
 LIMIT: dict[str, Any] = {"metavar": "TIME", "type": parse_limit}
 MOST: dict[str, Any] = {"metavar": "N", "type": parse_count}
 APPENDED: dict[str, Any] = {"metavar": "FILE", "shell_complete": complete_file}
-SELECTOR = repeatable("SELECTOR", parse_choice, shell_complete=complete_list)
+SELECTOR, DEMAND = (
+    repeatable("SELECTOR", parse, shell_complete=complete_list)
+    for parse in (parse_choice, parse_demand)
+)
 
 
 PAGES = {"agentfmt": "agentfmt.1", "sidecar": "agentfmt-sidecar.7"}  # of the manual
@@ -15544,7 +15604,7 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
     ("--color", choice_of(["auto", "always", "never"], "auto", "WHEN"), "Color action lines."),
     "Verdict",
     ("--fail-on", SELECTOR, "Fail runs that have a matching event; repeatable."),
-    ("--fail-unless", SELECTOR,
+    ("--fail-unless", DEMAND,
      "Fail runs without a matching event, such as a command that ended well; repeatable."),
     ("--exit-zero", FLAG_OPTION, "Exit 0 instead of 1 or 3."),
     "Help",

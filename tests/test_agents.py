@@ -1047,6 +1047,24 @@ def test_an_error_of_an_item_is_a_warning() -> None:
     assert "metadata" not in row["reason"]
 
 
+def test_what_claude_needs_of_somebody_is_shown() -> None:
+    """Its result is a success."""
+    told = {
+        "status_category": "blocked",
+        "status_detail": "waiting",
+        "needs_action": "Grant access.",
+    }
+    notice = claude("system", subtype="post_turn_summary", **told)
+    data = stream(
+        [CLAUDE_INIT, notice, claude("result", subtype="success", is_error=False, result="Hm.")]
+    )
+    assert "Blocked Grant access." in convert(data, "-v").lines
+    assert "no actions, blocked: Grant access." in convert(data, "-s").lines[-1]
+    assert "❌ Blocked `Grant access.`" in convert(data, "-t", "markdown").stdout.decode()
+    reviewed = data.replace(b'"blocked"', b'"review_ready"')
+    assert "Grant access" not in convert(reviewed, "-v").stdout.decode()
+
+
 def test_a_plan_that_is_proposed_is_shown_once() -> None:
     plan = "Here it is.\n<proposed_plan>\n# Plan\n1. Look\n</proposed_plan>"
     data = stream([*THREAD, item("agent_message", text=plan), TURN_ENDED])

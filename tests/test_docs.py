@@ -508,7 +508,7 @@ def test_examples_of_selectors() -> None:
     """They are understood, and those of --fail-on match something in the sample."""
     text = part(section(MANUAL, "SELECTORS"), r"\.Bd -literal", r"\.Ed")
     rows = [re.split(r"  +", row) for row in text.strip().splitlines()]
-    assert len(rows) == 8
+    assert len(rows) == 9
     for flags, _ in rows:
         ended = run("-q", *shlex.split(flags), str(SAMPLE))
         fails = "--fail-on" in flags or "npm test" in flags

@@ -1208,6 +1208,28 @@ def test_a_success_has_to_show_what_is_wanted(choice: str, shown: bool, to: str)
         assert row["reason"].startswith(why)
 
 
+@pytest.mark.parametrize(("lines", "answered"), [
+    ([assistant("Done."), result(result="Done.")], True),
+    ([assistant("I read it."), *READ, result(result="I read it.")], False),
+    ([*READ, assistant("Done."), result(result="Done.")], True),
+    ([READ[0], assistant("Done."), READ[1], result(result="Done.")], True),
+    ([*READ, assistant(" \n"), result(result=" \n")], False),
+    ([*READ, assistant("Done.", parent_tool_use_id="x"), result(result="")], False),
+    ([assistant("Done."), init(), user(), result(result="")], False),
+    ([result(result="Done.")], True),
+    ([result(result="")], False),
+])  # fmt: skip
+@pytest.mark.parametrize("to", ["text", "runs", "calls", "stream-json"])
+def test_a_run_has_to_end_with_an_answer(lines: list[bytes], answered: bool, to: str) -> None:
+    ended = convert(init() + user() + b"".join(lines), "-t", to, "--fail-unless", "answer")
+    assert ended.stderr.endswith("no event matched --fail-unless answer\n") == (not answered)
+
+
+def test_an_answer_is_no_event() -> None:
+    why = "agentfmt: --fail-on: 'answer': an answer is no event: --fail-unless demands one"
+    assert run("--fail-on", "answer").stderr.startswith(why)
+
+
 def test_each_run_has_to_show_it() -> None:
     ended = convert(
         whole_run("one") + b"".join((init("two"), user("two"), result("two"))),
