@@ -2307,6 +2307,7 @@ class FileNotes:
         self.runs = 0  # that began in it
         self.has_lines_of_run = False  # more than one: it was not the end alone
         self.has_run = self.is_saved = self.ended = False
+        self.copies: list[str] = []  # where its runs stand in other FILEs
         self.limit = ""  # that ended the reading of it
         self.second_stream_at = ""  # the place of a run whose events are in another wrapping
         self.story_name = ""  # the last of the stories that was told
@@ -6968,7 +6969,8 @@ class Runs:
         self.first_given_up, self.given_up = "", 0
         self.seen = collections.Counter[str]()  # what a selector may match, for a summary
         self.matched = set[str]()  # selectors of --fail-on
-        self.labels: dict[str, str] = {}  # the beginning of a session's name -> that session
+        self.saved_runs: dict[object, str] = {}  # in saved sessions: the first line -> its place
+        self.labels: dict[str, int] = {}  # the beginning of a session's name -> the hash of that
 
     def step(self, session: Session, event: Event) -> None:
         """Give an event its run. ``ends`` has what must precede it, or follow it."""
@@ -7018,7 +7020,7 @@ class Runs:
     def ends(self) -> Iterator[Event]:
         """The implied ends: events without a line. Then report why runs failed."""
         implied, self.missing_ends = self.missing_ends, []
-        yield from implied
+        yield from (event for event in implied if not (event.run and event.run.left_out))
         for run, why in self.failures:
             if not run.left_out:
                 self.reporter.failed = True
@@ -7094,6 +7096,8 @@ class Runs:
         if event.kind != END:
             self.file.source.has_run_begun = True
         run.number, run.started_ms = self.file.runs, line_time(Event(raw=self.line))
+        if session.settled and run.started_ms:
+            self.find_copy(session, run)
         # An init behind what an agent does is another run's.
         run.state = BEGUN if event.type in ACT_TYPES else OPEN
         run.unmet = [*self.fail_unless]
@@ -7107,6 +7111,16 @@ class Runs:
         if session.key is not None:
             self.file.outside.pop(session.key, None)
 
+    def find_copy(self, session: Session, run: Run) -> None:
+        """Leave out a run that another FILE holds, too: who forks or resumes a session copies it.
+        Its first line is the same, with its time and its ID."""
+        first = session.key, hash(self.line)
+        place = self.saved_runs.get(first, run.where)
+        if place.rpartition(":")[0] != run.file:
+            run.left_out = True
+            self.file.copies.append(place)
+        remember(self.saved_runs, first, place, MAX_RUNS)
+
     def name(self, run: Run) -> None:
         """A line states the session of a run."""
         if run.session:
@@ -7119,7 +7133,8 @@ class Runs:
         if len(self.labels) > MAX_RUNS:
             self.labels.clear()
         while size < len(label) and (
-            label[size - 1] == "-" or self.labels.setdefault(label[:size], label) != label
+            label[size - 1] == "-"
+            or self.labels.setdefault(label[:size], hash(label)) != hash(label)
         ):
             size += 1
         return escape(label[:size])
@@ -7294,6 +7309,9 @@ class Runs:
         reporter.report_unshown(file)
         matches, self.matches = describe_matches(self.matches), {}
         file.ended, file.limit = True, self.limits.reached
+        if file.copies:
+            left = f"{plural(len(file.copies), 'run')} left out"
+            reporter.message(f"{file.source.name}: {left}: also at {first_names(file.copies)}")
         unknown = bool(file.unexplained() or file.is_only_head() or file.second_stream_at)
         runless = not (file.runs or file.has_run)
         counts = self.selects == ALL_RUNS or (runless and self.selects == BY_NUMBER)
@@ -7452,7 +7470,7 @@ class Sessions:
                 if runs.missing_ends:  # of a run that this event supersedes
                     yield from runs.ends()
                 runs.lines = 0
-                if is_read:
+                if is_read and not (one.run and one.run.left_out):
                     yield one
                 if runs.missing_ends or runs.failures:
                     yield from runs.ends()

@@ -112,6 +112,17 @@ def test_members_of_any_shape_never_crash(path: str) -> None:
             assert convert(data, "-t", "cursor").status <= 3
 
 
+def test_a_run_that_stands_in_two_files_counts_once() -> None:
+    """Who forks or resumes a session copies it. Lines without a time may be said twice."""
+    files = {name: [SAMPLE] for name in ("one", "two")}
+    for to, count in {"runs": 2, "calls": 2, "text": 2}.items():
+        ended = convert(files, "-t", to)
+        assert (ended.status, len(ended.lines)) == (0, count)
+        assert ended.stderr == "agentfmt: two: 2 runs left out: also at one:4, one:10\n"
+    untimed = SAMPLE.replace(b"timestamp", b"time")
+    assert len(runs({name: [untimed] for name in files})) == 4
+
+
 # ---------------------------------------------------------------- Claude Code
 
 
