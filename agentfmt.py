@@ -8123,8 +8123,8 @@ def notes_of(run: Run | None) -> RunNotes:
     return cast("RunNotes", run.notes)
 
 
-# Of a class or a secret; Markdown escapes some of its characters.
-PRINTED_MARKER = regex(rb"\[(?:REDACTED:)?([\w.:\\-]+?)(?:: [0-9]+ chars)?\\?\]")
+# Of a class or a secret.
+PRINTED_MARKER = regex(rb"\[(?:REDACTED:)?([\w.:-]+?)(?:: [0-9]+ chars)?\]")
 
 
 class Notes:
@@ -8181,7 +8181,7 @@ class Notes:
         if self.run and self.ended:
             counted.append(self.total.redactions)
         for match in PRINTED_MARKER.finditer(line):
-            name = match[1].replace(b"\\", b"").decode()
+            name = match[1].decode()
             if counted[0].get(name, 0) < hidden.get(name, 0):
                 for counts in counted:
                     add_count(counts, name)
@@ -13024,8 +13024,8 @@ def format_counts(counts: dict[str, int], noun: str, nouns: str = "", *, named: 
 
 # ---------------------------------------------------------------- Markdown
 #
-# Texts of others in a report: as text, as code, and words as HTML by their Markdown. Nothing in
-# them is markup of the report, and on GitHub they call nobody.
+# Texts of others in a report: in blocks of HTML, in which nothing is Markdown, or blocks of code.
+# Words are HTML by their own Markdown. On GitHub they call nobody.
 # Strings in, Markdown and HTML out. It must not know events.
 
 # What GitHub takes for the name of a user, an issue or a commit, and the addresses of these: a user
@@ -13033,55 +13033,27 @@ def format_counts(counts: dict[str, int], noun: str, nouns: str = "", *, named: 
 ISSUE = r"[^\s/]{1,100}/[^\s/]{1,100}/(?:issues|pulls?|commits?|discussions|compare)/"  # on GitHub
 COMMIT = r"(?=[0-9]{0,40}[a-f])(?=[a-f]{0,40}[0-9])[0-9a-f]{7,40}"  # a number or a word is none
 MENTION = (
-    rf"(?:https?://|www\.)[^\s/]{{1,255}}/{ISSUE}\S*[\w/]"
-    r"|(?:(?<![A-Za-z0-9])\\?@[A-Za-z0-9]|(?:(?<![\w./-])[\w.-]{1,100}/[\w.-]{1,100})?\\?#\d"
-    r"|(?<![A-Za-z0-9])GH\\?-\d"
-    rf"|(?<![A-Za-z0-9])(?<![A-Za-z0-9]_){COMMIT}(?:(?![A-Za-z0-9])|(?=https?:|ftp:|www\.)))"
-    r"(?:(?:[\w@#/.:-]|\\(?=[@#]))*[A-Za-z0-9])?"  # what follows would begin a text
+    r"(?:(?<![A-Za-z0-9])@[A-Za-z0-9]|(?:(?<![\w./-])[\w.-]{1,100}/[\w.-]{1,100})?#\d"
+    r"|(?<![A-Za-z0-9])GH-\d"
+    rf"|(?<![A-Za-z0-9])(?<![A-Za-z0-9]_){COMMIT}(?:(?![A-Za-z0-9])|(?=https?:|www\.)))"
+    r"(?:[\w@#/.:-]*[A-Za-z0-9])?"  # what follows would begin a text
 )
-MENTIONS = regex(f"({MENTION})", re.IGNORECASE)
 ADDRESS = r"(?:https?://|www\.)[^\s<>\"'`|\\]{1,2000}[\w/#=&]"
 LINKED = regex(f"({ADDRESS})", re.IGNORECASE)
 LINKED_OR_CALLED = regex(f"({ADDRESS}|{MENTION})", re.IGNORECASE)
 GITHUB = regex(rf"(?<=//)(?:www\.)?github\.com/(?={ISSUE})", re.IGNORECASE)
-# A word before code; an address would take the beginning of that, and has to end at a blank.
-RUNS_ON = regex(r"(?<![^\s`])([^\s`]+?)(\\?`)")
-OPENS_ADDRESS = regex(r"https?://|ftp://|www\.", re.IGNORECASE)
-MARKUP = regex(r"[\\`*&\[\]~]|\b_|_\b")
 
 
-def fence_around(text: str, least: int = 1) -> str:
-    """More backticks than stand in a row in a text."""
-    return "`" * max(least, 1 + max(map(len, re.findall("`+", text)), default=0))
+def fenced(kind: str, code: str) -> str:
+    """A block of code, between more backticks than stand in a row in it."""
+    text = "\n".join(escape_line(line.expandtabs(4)) for line in code.split("\n"))
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+    return f"{fence}{kind}\n{text}\n{fence}"
 
 
-def code_span(text: str) -> str:
-    ticks = fence_around(text)
-    if text[:1] in ("`", " ") or text[-1:] in ("`", " "):
-        text = f" {text} "
-    return f"{ticks}{text}{ticks}" if text.strip() else ""
-
-
-def fenced(kind: str, lines: Iterable[str]) -> Iterator[str]:
-    """Lines in a block of code."""
-    shown = [escape_line(line.expandtabs(4)) for line in lines]
-    fence = fence_around("\n".join(shown), 3)
-    yield from (fence + kind, *shown, fence)
-
-
-def literal(text: str) -> str:
-    """A text in which nothing is markup; in an address, GitHub takes a backslash as it is."""
-    shown = parted(
-        MENTIONS, text, lambda part: MARKUP.sub(r"\\\g<0>", part).replace("<", "&lt;"), code_span
-    )
-    return RUNS_ON.sub(
-        lambda m: " ".join(m.groups()) if OPENS_ADDRESS.search(m[1]) else m[0], shown
-    )
-
-
-def literal_html(text: str) -> str:
-    """The same as HTML."""
-    return parted(MENTIONS, text, as_html, code_html)
+def inline(text: str) -> str:
+    """A text in a line of a report."""
+    return linked(escape(text), calls=True)
 
 
 def parted(
@@ -13098,7 +13070,7 @@ def as_html(text: str) -> str:
 
 
 def code_html(text: str) -> str:
-    return f"<code>{as_html(text)}</code>" if text else ""
+    return f"<code>{as_html(escape(text))}</code>" if text else ""
 
 
 def escape_html(text: str) -> str:
@@ -13128,7 +13100,9 @@ def linked(text: str, *, calls: bool) -> str:
         if not LINKED.fullmatch(found):
             return code_html(found)
         to = found if WEB.match(found) else f"https://{found}"
-        return f'<a href="{escape_html(away(to) if calls else to)}"{REL}>{as_html(found)}</a>'
+        return (
+            f'<a href="{escape_html(away(to) if calls else to)}" rel="{REL}">{as_html(found)}</a>'
+        )
 
     return parted(LINKED_OR_CALLED if calls else LINKED, text, as_html, link)
 
@@ -13137,7 +13111,7 @@ def away(address: str) -> str:
     return GITHUB.sub("redirect.github.com/", address)
 
 
-REL = ' rel="noopener noreferrer nofollow"'
+REL = "noopener noreferrer nofollow"
 WEB = regex(r"(?i)https?://")
 
 
@@ -13174,7 +13148,7 @@ def tame(state: Any, *, calls: bool) -> None:
             depth += inner.nesting if inner.type in ("link_open", "link_close") else 0
             inner.meta["linked"] = depth > 0
             if inner.type == "link_open":
-                inner.attrs["rel"] = "noopener noreferrer nofollow"
+                inner.attrs["rel"] = REL
                 inner.attrs["href"] = away(inner.attrs["href"]) if calls else inner.attrs["href"]
 
 
@@ -13325,7 +13299,7 @@ class Step(Struct, kw_only=True):
         return saved
 
 
-STEP_SIZE = 20  # bytes around its texts, or more
+STEP_SIZE = 25  # bytes around its texts, or more
 
 
 def byte_length(text: str) -> int:
@@ -13371,7 +13345,8 @@ class Chapter:
 
     @property
     def size(self) -> int:
-        files = 0 if self.brief else sum(map(len, itertools.islice(self.totals.files, MOST_FILES)))
+        names = () if self.brief else itertools.islice(self.totals.files, MOST_FILES)
+        files = sum(len(name) + 2 * STEP_SIZE for name in names)
         return CHAPTER_SIZE + files + sum(step.size for step in self.steps)
 
     def place(self, further: int = 0) -> str:
@@ -13708,28 +13683,25 @@ class Markdown(Document):
     def head(self, chapters: list[Chapter]) -> Iterator[str]:
         """Of several runs their verdict, and a table of them."""
         total, rows = self.notes.total, [*map(self.row, chapters)]
-        yield f"## {GOOD if total.all_succeeded else BAD} {literal(verdict_of_all(total))}"
+        yield f"<h2>{GOOD if total.all_succeeded else BAD} {inline(verdict_of_all(total))}</h2>"
         if len(rows) < self.begun:
-            rows.append(f"| | | ... and {plural(self.begun - len(rows), 'more run')} | | |")
+            rows.append(("", "", f"... and {plural(self.begun - len(rows), 'more run')}", "", ""))
         whose = "file" if self.view.headings else "agent"
-        yield "\n".join(
-            (f"| run | {whose} | about | time | actions |", "|---|---|---|--:|---|", *rows)
-        )
+        yield table(("run", whose, "about", "time", "actions"), rows, right=3)
         yield stated(facts_stated(total))
 
-    def row(self, part: Chapter) -> str:
+    def row(self, part: Chapter) -> Sequence[str]:
         """A run in the table of several."""
         run, totals = part.run, part.totals
-        texts = literal(escape(part.title)), literal(excerpt(run.reason or ""))
-        about = " – ".join(filter(None, texts)) or literal(run.name)
+        texts = inline(part.title), inline(excerpt(run.reason or ""))
+        about = " – ".join(filter(None, texts)) or inline(run.name)
         counts = itertools.islice(facts_done("", totals, named=False), 3)
         mark = GOOD if run.succeeded else BAD
         time = format_duration(totals.took).replace(" ", "\u00a0") if totals.took else ""
-        sums = literal(join_facts((*counts, (0, totals.cost)), ", "))
-        file = code_span(escape(cut_target(run.file or run.where, FILE_COLUMNS)))
-        whose = file if self.view.headings else literal(run.agent)
-        cells = f"{mark}\u00a0{run.number or '-'}", whose, about, time, sums
-        return f"| {' | '.join(map(cell, cells))} |"
+        sums = inline(join_facts((*counts, (0, totals.cost)), ", "))
+        file = code_html(cut_target(run.file or run.where, FILE_COLUMNS))
+        whose = file if self.view.headings else inline(run.agent)
+        return f"{mark}\u00a0{run.number or '-'}", whose, about, time, sums
 
     def chapter(self, part: Chapter) -> Iterator[str]:
         """A run: the answer first, then what else there is, then the steps."""
@@ -13743,76 +13715,69 @@ class Markdown(Document):
         if last and last is answer:
             steps.pop()
         elif last and last.failed and not run.succeeded:
-            yield self.item(steps.pop())  # it shows why
+            yield listed(self.item(steps.pop()))  # it shows why
         yield "" if part.brief else files_table(totals.files.values())
         missing = part.left_out()
         if missing and not steps:
             yield f"*{missing}*"
         elif steps:
-            done = literal_html(join_facts(facts_done("", totals, named=False)))
+            done = inline(join_facts(facts_done("", totals, named=False)))
             yield f"<details><summary>{done}</summary>"
             yield f"*{missing}*" if missing else ""
-            yield self.steps(steps)
+            yield from self.steps(steps)
             yield "</details>"
         when = local_time(part.notes.started_ms, DATE)
         yield stated(((0, when), *facts_stated(totals)))
 
     def heading(self, run: Run, totals: Totals) -> str:
-        where, name = code_span(escape(run.where)), literal(run.agent)
+        where, name = code_html(run.where), inline(run.agent)
         if run.number > 1:
             name += f", run {run.number}"
         if self.view.headings:
             name += f" ({where})"
-        words = name if run.agent else where, verdict_of(totals), literal(excerpt(run.reason or ""))
-        return f"### {GOOD if run.succeeded else BAD} {': '.join(filter(None, words))}"
+        words = name if run.agent else where, verdict_of(totals), inline(excerpt(run.reason or ""))
+        return f"<h3>{GOOD if run.succeeded else BAD} {': '.join(filter(None, words))}</h3>"
 
-    def steps(self, steps: Iterable[Step]) -> str:
+    def steps(self, steps: Iterable[Step]) -> Iterator[str]:
         """Steps one below the other; calls make lists."""
-        blocks, listed = list[str](), False
-        for name, some in in_groups(steps):
-            if name:
-                inside = "\n".join(map(self.item, some))
-                text = f"<details><summary>{GOOD} {name}</summary>\n\n{inside}\n\n</details>"
-            elif some[0].kind == "done":
-                text = self.item(some[0])
-            elif some[0].kind == "asked":
-                text = prompt_in_markdown(some[0])
+        for done, some in itertools.groupby(steps, lambda step: step.kind == "done"):
+            if done:
+                yield listed(*(self.group(name, row) for name, row in in_groups(some)))
             else:
-                text = said_in_markdown(some[0].text)
-            if listed and text.startswith("- "):
-                blocks[-1] += f"\n{text}"
-            else:
-                blocks.append(text)
-            listed = text.startswith("- ")
-        return "\n\n".join(blocks)
+                yield from map(words_in_markdown, some)
+
+    def group(self, name: str, steps: list[Step]) -> str:
+        """A call, or many good ones, folded."""
+        if not name:
+            return self.item(steps[0])
+        inside = listed(*map(self.item, steps))
+        return f"<li><details><summary>{GOOD} {name}</summary>\n{inside}\n</details>"
 
     def item(self, step: Step) -> str:
         """A call; what it opens is folded behind it, but not what a failed command printed."""
-        (first, newline, _), (outcome, *more) = (
-            step.act.target.partition("\n"),
-            step.outcome.split("\n"),
-        )
+        first, newline, _ = step.act.target.partition("\n")
+        outcome, *more = step.outcome.split("\n")
         if more and "printed" not in step.details:
             outcome += " ..."
         texts = step.label, escape(first), escape(outcome)
         label, target, outcome = fit_action(*texts, ITEM_COLUMNS, whole=True)
         outcome, dots = f"({outcome})" if outcome else "", "..." if newline else ""
-        words = literal(label), code_span(target), dots, literal(outcome)
-        folded = {kind: text for kind, text in step.details.items() if kind != "printed"}
+        words = STATE_MARKS[step.state], inline(label), code_html(target), dots, inline(outcome)
+        line = " ".join(filter(None, words))
+        folded = [fenced(*each) for each in step.details.items() if each[0] != "printed"]
         if folded:
-            words = literal_html(label), code_html(target), dots, literal_html(outcome)
-        line = " ".join(filter(None, (STATE_MARKS[step.state], *words)))
-        lines = [f"- <details><summary>{line}</summary>"] if folded else [f"- {line}"]
-        for kind, text in folded.items():
-            lines += ("", *fenced(kind, text.split("\n")))
-        if folded:
-            lines.append("</details>")
-        if printed := step.details.get("printed"):
-            lines += ("", *fenced("text", printed.split("\n")))
-        if step.below:
-            inside = self.steps(step.below)
-            lines += (inside,) if len(lines) == 1 and inside.startswith("- ") else ("", inside)
-        return NOT_BLANK.sub("\n  ", "\n".join(lines))
+            folded = [f"<details><summary>{line}</summary>", *folded, "</details>"]
+        printed = step.details.get("printed")
+        shown = [fenced("text", printed)] if printed else []
+        return "<li>" + "\n\n".join((*(folded or [line]), *shown, *self.steps(step.below)))
+
+
+def listed(*items: str) -> str:
+    return "\n".join(("<ul>", *items, "</ul>"))
+
+
+def words_in_markdown(step: Step) -> str:
+    return prompt_in_markdown(step) if step.kind == "asked" else said_in_markdown(step.text)
 
 
 def prompt_in_markdown(step: Step) -> str:
@@ -13821,39 +13786,39 @@ def prompt_in_markdown(step: Step) -> str:
     quote = asked_in_markdown(text)
     if text.count("\n") < PROMPT_LINES and len(text) <= PROMPT_LINES * TITLE:
         return quote
-    first = literal_html(escape(truncate(text.partition("\n")[0], TITLE)))
+    first = inline(truncate(text.partition("\n")[0], TITLE))
     return f"<details><summary>{first}</summary>\n\n{quote}\n\n</details>"
 
 
 def stated(facts: Iterable[tuple[int, str]]) -> str:
     """Facts in small letters."""
-    shown = [
-        code_span(fact) if MENTIONS.search(fact) else literal(fact) for _, fact in facts if fact
-    ]
-    return f"<sub>{' · '.join(shown)}</sub>" if shown else ""
+    shown = [inline(fact) for _, fact in facts if fact]
+    return f"<p><sub>{' · '.join(shown)}</sub></p>" if shown else ""
 
 
-def cell(text: str) -> str:
-    """A text as it stands in a table."""
-    return text.replace("|", r"\|")
+def table(titles: Iterable[str], rows: Iterable[Iterable[str]], *, right: int) -> str:
+    """A table, one of whose columns has its texts at the right."""
+    lines = ["<table>", f"<tr>{''.join(f'<th>{title}' for title in titles)}"]
+    for row in rows:
+        cells = (f"<td{' align=right' * (at == right)}>{text}" for at, text in enumerate(row))
+        lines.append(f"<tr>{''.join(cells)}")
+    return "\n".join((*lines, "</table>"))
 
 
 def files_table(files: Collection[FileChange]) -> str:
     """The files that a run changed, with their lines; many are folded."""
     rows = [
-        f"| {cell(code_span(escape(file.path)))} | {change_words(file)} |"
-        for file in itertools.islice(files, MOST_FILES)
+        (code_html(file.path), change_words(file)) for file in itertools.islice(files, MOST_FILES)
     ]
     if len(files) > MOST_FILES:
-        rows.append(f"| ... and {plural(len(files) - MOST_FILES, 'more file')} | |")
+        rows.append((f"... and {plural(len(files) - MOST_FILES, 'more file')}", ""))
     title = f"{plural(len(files), 'file')} changed"
-    table = "\n".join((f"| {title} | |", "|---|--:|", *rows))
+    shown = table((title, ""), rows, right=1)
     if len(files) > FILES_OPEN:
-        return f"<details><summary>{title}</summary>\n\n{table}\n\n</details>"
-    return table if files else ""
+        return f"<details><summary>{title}</summary>\n{shown}\n</details>"
+    return shown if files else ""
 
 
-NOT_BLANK = regex(r"\n(?=[^\n])")
 GOOD, BAD, RUNNING = "✅", "❌", "▶️"
 STATE_MARKS = {"ok": GOOD, "bad": BAD, "running": RUNNING}
 

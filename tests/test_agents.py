@@ -993,7 +993,7 @@ def test_diffs_of_copilot() -> None:
         copilot_end(),
     ])  # fmt: skip
     assert convert(data, "-d").lines == [*map(spelled, ["{edit} /w/a (+2 -1)"])]
-    assert "\n  -y\n  +z\n" in convert(data, "-t", "markdown").stdout.decode()
+    assert "\n-y\n+z\n" in convert(data, "-t", "markdown").stdout.decode()
     cursor = convert(data, "-t", "cursor").stdout
     assert convert(cursor, "-d").lines == convert(data, "-d").lines
 

@@ -5,6 +5,8 @@ It is read as GitHub reads it: by cmark-gfm, which is GitHub's own parser, and t
 
 from __future__ import annotations
 
+import os
+import random
 import re
 from collections.abc import Iterator
 from html import unescape
@@ -87,7 +89,7 @@ def check(text: str, actions: int, runs: int) -> Page:
     page = read(f"{text}\n\n**the end**\n")
     assert (page.last.tag, text_of(page.last)) == ("p", "the end")
     assert len([one for one in page.items if not one.startswith(agentfmt.RUNNING)]) >= actions
-    ends = re.findall(f"(?m)^### (?:{'|'.join(MARKS[:2])}) ", text)
+    ends = re.findall(f"(?m)^<h3>(?:{'|'.join(MARKS[:2])}) ", text)
     assert len(ends) >= runs
     assert not any(char < " " and char not in "\n\t" for char in text)
     assert not re.search(r"(?m)^\s*::\w|##\[", text)
@@ -111,38 +113,42 @@ def test_a_report() -> None:
     assert (
         report(data)
         == """\
-### ✅ cursor: succeeded in 1.5 s
+<h3>✅ cursor: succeeded in 1.5 s</h3>
 
 <blockquote>do</blockquote>
 
 Done.
 
-| 1 file changed | |
-|---|--:|
-| `a.py` | +1 -1 |
+<table>
+<tr><th>1 file changed<th>
+<tr><td><code>a.py</code><td align=right>+1 -1
+</table>
 
 <details><summary>3 actions · 1 failed · 1 file changed</summary>
 
 <p>I'll fix <strong>it</strong>.</p>
 
-- ✅ Read `a`
-- ❌ Ran `make test` (exit 2)
+<ul>
+<li>✅ Read <code>a</code>
+<li>❌ Ran <code>make test</code> (exit 2)
 
-  ```text
-  no rule
-  ```
-- <details><summary>✅ Edited <code>a.py</code> (+1 -1)</summary>
+```text
+no rule
+```
+<li><details><summary>✅ Edited <code>a.py</code> (+1 -1)</summary>
 
-  ```diff
-  @@ -1 +1 @@
-  -x
-  +y
-  ```
-  </details>
+```diff
+@@ -1 +1 @@
+-x
++y
+```
+
+</details>
+</ul>
 
 </details>
 
-<sub>12 tokens in · 3 out · Auto</sub>
+<p><sub>12 tokens in · 3 out · Auto</sub></p>
 """
     )
 
@@ -152,7 +158,10 @@ def test_a_sub_agents_actions_stand_below_it() -> None:
     begun = event("tool_call", subtype="started", call_id="t", tool_call=task)
     ended = completed("t", "taskToolCall", args={"description": "count"})
     text = report(run_of(begun, below("t", completed("c2")), ended))
-    assert text.splitlines()[4:7] == ["- ✅ Ran subagent `count`", "  - ✅ Read `a`", ""]
+    assert text.splitlines()[4:11] == [
+        "<ul>", "<li>✅ Ran subagent <code>count</code>", "",
+        "<ul>", "<li>✅ Read <code>a</code>", "</ul>", "</ul>",
+    ]  # fmt: skip
 
 
 def test_sub_agents_at_the_same_time_are_told_apart() -> None:
@@ -162,30 +171,29 @@ def test_sub_agents_at_the_same_time_are_told_apart() -> None:
         for name, call in calls.items()
     ]
     inner = [below(name, completed(f"c{number}")) for number, name in enumerate("xxyx")]
-    items = re.findall("(?m)^( *)- .* `(.)`$", report(run_of(*tasks, *inner)))
-    assert [f"{margin}{target}" for margin, target in items] == [
-        "x", "  a", "  a", "  a", "y", "  a",
-    ]  # fmt: skip
+    items = re.findall("<ul>|</ul>|<code>.</code>", report(run_of(*tasks, *inner)))
+    shown = "<ul> x <ul> a a a </ul> y <ul> a </ul> </ul>"
+    assert re.sub("</?code>", "", " ".join(items)) == shown
 
 
 def test_runs_have_a_heading_and_all_together_a_line() -> None:
     runs = [b"".join((init(name), completed(session=name), result(name))) for name in "abc"]
     runs[1] = runs[1].replace(b'"is_error":false', b'"is_error":true')
     text = report(b"".join(runs))
-    assert re.findall("(?m)^### .*", text) == [
-        "### ✅ cursor: succeeded",
-        "### ❌ cursor, run 2: failed: its result does not say that it succeeded",
-        "### ✅ cursor, run 3: succeeded",
+    assert re.findall("<h3>(.*)</h3>", text) == [
+        "✅ cursor: succeeded",
+        "❌ cursor, run 2: failed: its result does not say that it succeeded",
+        "✅ cursor, run 3: succeeded",
     ]
-    assert text.splitlines()[:7] == [
-        "## ❌ 3 runs: 2 succeeded, 1 failed",
+    assert text.replace("\N{NO-BREAK SPACE}", " ").splitlines()[:7] == [
+        "<h2>❌ 3 runs: 2 succeeded, 1 failed</h2>",
         "",
-        "| run | agent | about | time | actions |",
-        "|---|---|---|--:|---|",
-        "| ✅\N{NO-BREAK SPACE}1 | cursor | run a |  | 1 action |",  # it has no prompt
-        "| ❌\N{NO-BREAK SPACE}2 | cursor | its result does not say that it succeeded |  "
-        "| 1 action |",
-        "| ✅\N{NO-BREAK SPACE}3 | cursor | run c |  | 1 action |",
+        "<table>",
+        "<tr><th>run<th>agent<th>about<th>time<th>actions",
+        "<tr><td>✅ 1<td>cursor<td>run a<td align=right><td>1 action",  # it has no prompt
+        "<tr><td>❌ 2<td>cursor<td>its result does not say that it succeeded<td align=right>"
+        "<td>1 action",
+        "<tr><td>✅ 3<td>cursor<td>run c<td align=right><td>1 action",
     ]
 
 
@@ -193,19 +201,14 @@ def test_runs_are_counted_in_each_file() -> None:
     """By the numbers that --only and -t runs know."""
     files = {"a.ndjson": [run_of(), run_of()], "b.ndjson": [run_of()], "c.log": [b"no\n"]}
     text = convert(files, "-t", "markdown").stdout.decode()
-    heads = re.findall("^### . (.*?)[:(]|^[|] .\u00a0(.*?) [|]", text, re.MULTILINE)
-    assert [row for _, row in heads if row] == ["1", "2", "1", "-"]
-    assert [head.strip() for head, _ in heads if head] == [
-        "cursor",
-        "cursor, run 2",
-        "cursor",
-        "`c.log`",
-    ]
+    assert re.findall("<tr><td>.\u00a0(.*?)<td>", text) == ["1", "2", "1", "-"]
+    heads = [head.strip() for head in re.findall("<h3>. (.*?)[:(]", text)]
+    assert heads == ["cursor", "cursor, run 2", "cursor", "<code>c.log</code>"]
 
 
 def test_a_failure_says_why() -> None:
     text = report(run_of(completed(), is_error=True, result="out of `tokens`"))
-    assert text.splitlines()[0] == r"### ❌ cursor: failed: out of \`tokens\`"
+    assert text.splitlines()[0] == "<h3>❌ cursor: failed: out of `tokens`</h3>"
     assert "ended without a result" in report(init() + started())
 
 
@@ -213,7 +216,7 @@ PARTS = {
     "prompt": "<blockquote>",
     "words": "said",
     "actions": "✅ Read",
-    "targets": "`a`",
+    "targets": "<code>a</code>",
     "details": "```text",
     "verdict": "succeeded",
 }
@@ -380,7 +383,7 @@ NAMES = (
 )  # fmt: skip
 CALLED = re.compile(
     r"(?i)(?<![a-z0-9_])@[a-z0-9]|#[0-9]|(?<!\w)gh-[0-9]|(?<!\w)[0-9a-f]{7,40}(?!\w)"
-    r"|(?<![\w/])(?:https?://)?(?:www\.)?github\.com/\w+/\w+/(?:issues|pull|commit)"
+    r"|(?<![\w/])(?:https?://)?(?:www\.)?github\.com/\w+/\w+/(?:issues|pull|commit)/"
 )
 
 
@@ -388,7 +391,7 @@ def called(text: str) -> list[str]:
     """Whom and what GitHub finds in a document: not in code, and not in links to elsewhere."""
     page = re.sub(r"(?s)<(code|pre)\b.*?</\1>", "<i>", github(text))
     links = re.findall(
-        r'href="(https?://(?:www\.)?github\.com/\w+/\w+/(?:iss|pull|comm).*?)"', page
+        r'href="(https?://(?:www\.)?github\.com/\w+/\w+/(?:issues|pull|commit)/.*?)"', page
     )
     outside = re.sub("(?s)<a .*?</a>", "<i>", page)
     texts = map(unescape, re.split("<[^>]*>", outside))
@@ -470,18 +473,42 @@ def test_reports_of_real_streams(path: str) -> None:
     check(report(data), actions, runs)
 
 
-def test_an_address_takes_no_html_with_it() -> None:
-    """GitHub makes a link of it, with any backslash, that ends before a "<"."""
-    failed = {"error": {"errorMessage": "http://a/<img>"}}
-    text = report(run_of(completed(result=failed), is_error=True, result="http://a/<b>"))
-    assert "(error: http://a/&lt;img>)" in text
-    assert text.startswith("### ❌ cursor: failed: http://a/&lt;b>\n")
+def test_lines_of_a_report_hold_no_markup_and_call_nobody() -> None:
+    """What the classes of hostile text make together, in all lines of a report: a seeded fuzz."""
+    chance = random.Random(66)
+    for _ in range(FUZZED):
+        label, target, why, path = (
+            "".join(chance.choices((*NAMES, *WORST, "x", " "), k=chance.randrange(1, 12)))
+            for _ in range(4)
+        )
+        failed = {"error": {"errorMessage": why}}
+        data = run_of(
+            completed(key=f"{label}ToolCall", result=failed, args={"path": target}),
+            edit("+x", path),
+            model=label,
+            is_error=True,
+            result=why,
+        )
+        text = report(data + data)
+        check(text, actions=4, runs=2)
+        assert called(text) == []
+
+
+FUZZED = int(os.environ.get("FUZZED", "100"))
+
+
+def test_an_address_is_a_link_in_a_line() -> None:
+    failed = {"error": {"errorMessage": "see http://a/b<img>"}}
+    text = report(run_of(completed(result=failed), is_error=True, result="http://a/b"))
+    link = '<a href="http://a/b" rel="noopener noreferrer nofollow">http://a/b</a>'
+    assert f"(error: see {link}&lt;img&gt;)" in text
+    assert text.startswith(f"<h3>❌ cursor: failed: {link}</h3>\n")
 
 
 def test_a_task_that_ends_after_its_run_is_shown() -> None:
     ended = event("system", subtype="task_notification", status="completed", description="count")
     text = report(run_of(completed()) + ended)
-    assert "\n- ✅ Finished subagent `count`\n" in text
+    assert "\n<li>✅ Finished subagent <code>count</code>\n" in text
     assert "Finished" not in report(run_of(completed()) + ended, "--no-detail")
 
 
@@ -504,7 +531,7 @@ def test_a_background_sub_agents_actions_stand_below_it() -> None:
     data = run_of(started("t", "taskToolCall"), task, below("t", completed()), assistant("Done."))
     text = report(data)
     assert text.splitlines()[2] == "Done."
-    assert "\n- ✅ Ran subagent `look`\n  - ✅ Read `a`\n" in text
+    assert "\n<li>✅ Ran subagent <code>look</code>\n\n<ul>\n<li>✅ Read <code>a</code>\n" in text
 
 
 def test_what_is_redacted_is_not_in_the_report() -> None:
@@ -546,7 +573,7 @@ def test_a_long_run_fits() -> None:
     assert len(text.encode()) < LIMIT
     assert "The answer.\n" in text
     assert "The answer.\n" in short
-    assert text.count("\n- ") > 2900
+    assert text.count("\n<li>") > 2900
     assert re.search(r"\*.*details of [0-9]+ calls left out\*", text)
     assert re.search(r"\*[0-9]+ calls, [0-9]+ messages.* left out\*", short)
 
@@ -572,17 +599,16 @@ def test_long_strings_of_calls_are_shortened(agent: str) -> None:
 def test_interleaved_runs_stand_one_after_the_other() -> None:
     first, second = ([init(name), completed(session=name), result(name)] for name in "ab")
     text = report(b"".join((first[0], *second, *first[1:])))
-    assert re.findall("(?m)^### .*", text) == [
-        "### ✅ cursor: succeeded",
-        "### ✅ cursor, run 2: succeeded",
+    assert re.findall("(?m)^<h3>.*", text) == [
+        "<h3>✅ cursor: succeeded</h3>",
+        "<h3>✅ cursor, run 2: succeeded</h3>",
     ]
-    assert text.count("\n\n### ") == 2
     check(text, actions=2, runs=2)
 
 
 def test_a_command_of_several_lines_is_a_block() -> None:
     text = report(run_of(shell("cd /tmp\nmake test", 2, "no\n")))
-    assert "❌ Ran <code>cd /tmp</code> ... (exit 2)</summary>\n\n  ```sh\n  cd /tmp\n" in text
+    assert "❌ Ran <code>cd /tmp</code> ... (exit 2)</summary>\n\n```sh\ncd /tmp\n" in text
     assert check(text, actions=1, runs=1).code == ["cd /tmp\nmake test\n", "no\n"]
 
 
@@ -600,8 +626,8 @@ def test_a_signal_writes_what_there_is() -> None:
         agentfmt.convert([("-", chunks())], to="markdown", view=view, reporter=said, out=out)
     out.flush()
     text = b"".join(wrote).decode()
-    assert text.startswith("### ❌ cursor: unfinished: interrupted\n\n<blockquote>do<")
-    assert "- ✅ Read `a`\n" in text
+    assert text.startswith("<h3>❌ cursor: unfinished: interrupted</h3>\n\n<blockquote>do<")
+    assert "<li>✅ Read <code>a</code>\n" in text
 
 
 @pytest.mark.parametrize("most", [1500, 5000, 65_000])
@@ -610,7 +636,7 @@ def test_a_report_fits_into_a_comment(most: int, runs: int) -> None:
     data = run_of(*many(100), assistant("The answer.")) * runs
     text = report(data, "--max-report", f"{most}")
     assert most // 3 < len(text.encode()) <= most
-    assert text.count("### ✅ cursor") == min(runs, max(most // 1000, 2))
+    assert text.count("<h3>✅ cursor") == min(runs, max(most // 1000, 2))
     if most > 1500 * runs:
         assert text.count("The answer.\n") == runs
         assert text.count(" left out*") == runs
@@ -620,12 +646,12 @@ def test_what_a_run_does_not_need_goes_to_the_next() -> None:
     """Never to the first one alone, and the end of a run goes last."""
     runs = [run_of(*many(count), assistant("The answer.")) for count in (400, 1, 400)]
     text = report(b"".join(runs), "--max-report", "64K")
-    parts = [len(part.encode()) for part in text.split("\n### ")[1:]]
+    parts = [len(part.encode()) for part in text.split("\n<h3>")[1:]]
     assert parts[1] < 10_000
     assert parts[0] == pytest.approx(parts[2], rel=0.5)
     assert 45_000 < sum(parts) < 64 * 1024
-    assert text.count("- ✅ Edited `src/399.py`") == 2
-    assert "Edited `src/5.py`" not in text
+    assert text.count("✅ Edited <code>src/399.py</code>") == 2
+    assert "Edited <code>src/5.py</code>" not in text
 
 
 @pytest.mark.parametrize("to", ["markdown", "html"])
@@ -669,7 +695,7 @@ def test_the_answer_goes_before_actions(actions: int) -> None:
 def test_the_verdict_is_there_if_nothing_else_fits() -> None:
     data = run_of(user(), *many(10), assistant("word " * 500), is_error=True, result="no " * 200)
     text = report(data, "--max-report", "900")
-    assert text.startswith("### ❌ cursor: failed: no no")
+    assert text.startswith("<h3>❌ cursor: failed: no no")
     assert "[cut: " in text
     assert len(text.encode()) <= 900
     assert 200 < len(report(data, "--max-report", "300").encode()) <= 300
@@ -681,7 +707,7 @@ def test_what_a_sub_agent_did_outlives_its_hidden_call() -> None:
     ended = completed("t", "taskToolCall", args={"description": "count"})
     data = run_of(begun, below("t", completed("c2")), ended)
     text = report(data, "--drop", "tool=task")
-    assert "\n- ✅ Read `a`\n" in text
+    assert "\n<li>✅ Read <code>a</code>\n" in text
     assert "Ran subagent" not in text
 
 

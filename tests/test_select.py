@@ -496,7 +496,7 @@ def test_a_session_is_selected_as_a_whole(flags: tuple[str, ...], left: tuple[st
     printed = {one["session_id"] for one in convert(data, *STREAM, *flags).objects}
     assert printed - {"four"} == {*left} - {"four"}  # it has no result
     report = convert(data, "-t", "markdown", *flags).stdout.decode()
-    assert report.count("### ") == len(left)
+    assert report.count("<h3>") == len(left)
     ended = convert(data, "-q", "-s", *flags)
     failed = not {"one", "four"}.isdisjoint(left) or not left
     assert (ended.status, ended.stderr.count(" action")) == (
