@@ -264,7 +264,8 @@ def test_outputs_agree_with_the_status(to: str, status: int, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("to", "place"), [("markdown", "<code>a.ndjson:1</code>"), ("html", "run 5f0e4a1c (a.ndjson:1)")]
+    ("to", "place"),
+    [("markdown", "<code>a.ndjson:1</code>"), ("html", "run 5f0e4a1c (a.ndjson:1)")],
 )
 def test_reports_of_several_files_name_them(to: str, place: str, tmp_path: Path) -> None:
     for name in "ab":
