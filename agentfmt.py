@@ -1,7 +1,7 @@
 # /// script
 # requires-python = ">=3.10"
 # dependencies = [
-#     "click>=8.1", "google-re2>=1.1", "ijson>=3.2,<4", "jinja2>=3.1", "markdown-it-py>=3",
+#     "click>=8.1", "google-re2>=1.1", "jinja2>=3.1", "markdown-it-py>=3",
 #     "msgspec>=0.18.6", "tree-sitter>=0.23", "tree-sitter-bash>=0.23"
 # ]
 # ///
@@ -2700,89 +2700,80 @@ def lines_of(block: bytes) -> list[bytes]:
 
 
 def document_frames(arriving: Iterable[bytes], limit: int) -> Iterator[Frame]:
-    """Turn JSON documents into lines: one for each object of a stream or of an array.
+    """A line for each object of several lines or of an array; between them may be lines of prose.
 
-    ijson's lexer for Python finds the tokens; they are joined unchanged, and the line is decoded
-    like any other. Only the lexer is used: ijson's C backend crashes on integers of 5,000 digits
-    and corrupts lone surrogates. Bytes are passed as Latin-1, so that the lexer's positions are
-    byte positions.
+    An object ends with the brace that closes it, outside its strings, which hold no line break. Its
+    bytes stay: a parser would spell numbers anew, and lone surrogates.
     """
-    from ijson.backends.python import Lexer
-    from ijson.utils import sendable_list
+    text, at = bytearray(), 0  # what is incomplete, and how much of it has been looked at
+    depth, quoted, cut = 0, False, False  # braces; within a string? was the begin rejected?
+    for arrived in itertools.chain(arriving, (None,)):
+        if arrived == b"":
+            yield b""  # silence
+            continue
+        text += arrived or b""
+        begin = 0
+        if quoted:
+            at, quoted = end_of_string(text, at)
+        for mark in BRACES.finditer(text, at):
+            if mark[1] is not None:  # a string that is incomplete
+                at, quoted = mark.start(1), True
+            elif text[mark.start()] == ord("{"):
+                if not depth:
+                    yield from lines_between(text[begin : mark.start()])
+                    begin = mark.start()
+                depth += 1
+            elif text[mark.start()] == ord("}") and depth:
+                depth -= 1
+                if not depth:
+                    yield object_line(text[begin : mark.end()], limit, cut=cut)
+                    begin, cut = mark.end(), False
+        end = at = at if quoted else len(text)
+        if not depth:
+            whole = arrived is None or end - begin > limit
+            end = end if whole else max(begin, text.rfind(b"\n", begin) + 1)
+            yield from lines_between(text[begin:end])
+            begin, quoted = end, False
+        elif arrived is None or end - begin > limit + BLOCK:
+            piece = bytes(text[begin:end]) + b"\n" * (arrived is None)
+            yield RejectedPiece(piece, "" if cut else too_long(limit) if arrived else CUT_OFF)
+            begin, cut = end, True
+        at -= begin
+        del text[:begin]
 
-    lexed = sendable_list()  # tokens: position and text
-    lexer, tokens = Lexer(lexed), list[str]()  # tokens: of the incomplete object
-    depth = arrays = size = read = 0  # depth in that object, around it; its bytes, all bytes
-    skipped, bare = "", False  # why the rest is skipped; the last token was a number or word
 
-    def line() -> bytes:
-        return "".join(tokens).translate(UNSHIELD).encode("latin-1")
+CUT_OFF = "the document ends too early"
+IN_STRING = regex(rb'[^"\\\n]*(?:\\.[^"\\\n]*)*')
+BRACES = regex(rb'[{}]|"[^"\\\n]*(?:\\.[^"\\\n]*)*(?:"|(\\?\Z))')
 
+
+def end_of_string(text: bytearray, at: int) -> tuple[int, bool]:
+    """The position behind the string that goes on here; and whether more of it may follow."""
+    end = cast("re.Match[bytes]", IN_STRING.match(text, at)).end()
+    goes_on = bytes(text[end : end + 2]) in (b"", b"\\")
+    return end + (text[end : end + 1] == b'"'), goes_on
+
+
+def lines_between(text: bytearray) -> Iterator[bytes]:
+    """The lines between objects that hold more than the brackets and commas of arrays."""
+    return (line for line in io.BytesIO(text) if line.strip(b"[], \t\r\n"))
+
+
+def object_line(text: bytearray, limit: int, *, cut: bool) -> Frame:
+    """An object in a line, without blanks between its tokens. If it is no JSON, it stays so: no end
+    of a line becomes a part of a string."""
+    if cut:
+        return RejectedPiece(bytes(text + b"\n"))
+    whole = bytes(text)
     try:
-        for arrived in itertools.chain(arriving, (None,)):
-            chunk = arrived or b""  # nothing at the end
-            if arrived == b"":
-                yield b""  # silence
-                continue
-            if skipped:  # the lexer can't resynchronize
-                yield RejectedPiece(chunk or b"\n")
-                continue
-            depth += ends_within_string(lexer, chunk)
-            size = size + len(chunk) if depth else 0
-            for position, token in lexed:
-                if token is None or (not depth and token in SEPARATORS):
-                    arrays += SEPARATORS.get(token, 0)
-                    continue
-                if bare and token[0] not in STRUCTURAL:
-                    tokens.append(" ")
-                tokens.append(token)
-                bare = token[0] not in STRUCTURAL
-                depth += NESTING.get(token, 0)
-                if depth > 0:
-                    continue
-                if tokens[0] != "{":
-                    rest = chunk[max(0, position + len(token) - read) :] if chunk else b"\n"
-                    skipped = "not a JSON object" + (REST_SKIPPED if chunk else "")
-                    yield RejectedPiece(line() + rest, skipped)
-                    break
-                whole, size = line() + b"\n", 0
-                long = len(whole) > limit + 1
-                yield RejectedPiece(whole, too_long(limit)) if long else whole
-                tokens.clear()
-            lexed.clear()
-            read += len(chunk)
-            if not skipped and not chunk and (depth or arrays):
-                yield RejectedPiece(line() + b"\n", "the document ends too early")
-            elif not skipped and size > limit + BLOCK:
-                skipped = too_long(limit) + REST_SKIPPED
-                yield RejectedPiece(line(), skipped)
-    finally:  # else the lexer raises when it is collected within a string
-        ends_within_string(lexer, b"")
-
-
-def ends_within_string(lexer: Any, chunk: bytes) -> bool:
-    """Send a chunk to the lexer, or close it."""
-    from ijson.common import IncompleteJSONError
-
-    try:
-        lexer.send(chunk.decode("latin-1").translate(SHIELD)) if chunk else lexer.close()
-    except IncompleteJSONError:
-        return True
-    return False
+        line = msgspec.json.format(whole, indent=-1)
+    except DECODE_ERRORS:  # also for a lone surrogate
+        line = whole.replace(b"\n", b"\r") if decode_raw(whole) is None else compact(whole)
+    return RejectedPiece(line + b"\n", too_long(limit)) if len(line) > limit else line + b"\n"
 
 
 def too_long(limit: int) -> str:
     return f"longer than --max-line {limit}"
-
-
-REST_SKIPPED = "; the rest of the file is skipped"
-# Blanks of str that JSON doesn't allow are shielded: the lexer would drop them.
-BLANK_BYTES = [code for code in range(256) if chr(code).isspace() and chr(code) not in " \t\r\n"]
-SHIELD = {code: 0x100 + code for code in BLANK_BYTES}
-UNSHIELD = {0x100 + code: code for code in BLANK_BYTES}
-SEPARATORS = {"[": 1, ",": 0, "]": -1}
-STRUCTURAL = frozenset('"{}[]:,')
-NESTING = {"{": 1, "[": 1, "}": -1, "]": -1}
 
 
 # Where log collectors put the lines that they wrap: after CRI's tag, or in a member of an object.
