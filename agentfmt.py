@@ -2370,6 +2370,7 @@ class Reporter:
         self.damaged = self.failed = self.has_error = False
         self.stopped_at = ""  # where a signal stopped the reading, and what was open there
         self.held: list[bytes] | None = None  # lines that wait for the end of a table
+        self.shows_failures = False  # that table shows why runs failed
 
     def status(self) -> int:
         if self.has_error:
@@ -7015,7 +7016,7 @@ class Runs:
         for run, why in self.failures:
             if not run.left_out:
                 self.reporter.failed = True
-                if self.tells:
+                if self.tells and not self.reporter.shows_failures:
                     self.reporter.message(f"{run} failed: {why}")
         self.failures.clear()
 
@@ -12324,27 +12325,41 @@ class Column(NamedTuple):
 
 
 class Grid:
-    """A table on a terminal, whose rows are printed as they come."""
+    """A table on a terminal: its first rows wait to show which columns tell them apart, the others
+    are printed as they come."""
 
-    def __init__(self, screen: Screen, columns: Iterable[Column]) -> None:
-        self.screen, self.columns, self.headed = screen, [*columns], False
-        room = screen.width() - 1
+    def __init__(self, screen: Screen, columns: Sequence[Column]) -> None:
+        self.screen, self.columns = screen, [*columns]
+        self.waiting: list[Mapping[str, Any]] | None = []
+
+    def encode(self, rows: Iterable[Mapping[str, Any]], *, over: bool = False) -> Iterator[bytes]:
+        """The lines of rows that have come; ``over``: no more do."""
+        if self.waiting is not None:
+            rows = self.waiting = [*self.waiting, *rows]
+            if not rows or (len(rows) < SAMPLE_ROWS and not over):
+                return
+            yield self.head(rows)
+            self.waiting = None
+        for row in rows:
+            line = self.line([column.text(row) for column in self.columns])
+            failed = row.get("verdict", row.get("status")) not in ("succeeded", "ok")
+            yield encode_line(self.screen.paint(RED, line) if failed else line)
+
+    def head(self, rows: Sequence[Mapping[str, Any]]) -> bytes:
+        """The titles of the columns, once it is clear which are left."""
+        for column in self.columns[:]:
+            told = {column.text(row) for row in rows}
+            if column.rank and (told == {""} or len(told) < min(len(rows), 2)):
+                self.columns.remove(column)
+        room = self.screen.width() - 1
         while sum(each.width + 2 for each in self.columns) + LEAST_TEXT > room:
             last = max(self.columns, key=lambda each: each.rank)
             if not last.rank:
                 break
             self.columns.remove(last)
         self.left = max(room - sum(each.width + 2 for each in self.columns), MIN_TARGET)
-
-    def encode(self, row: Mapping[str, Any]) -> bytes:
-        """The line of a row, below the titles."""
         titles = [column.title or column.names.partition(" ")[0] for column in self.columns]
-        line = self.line([column.text(row) for column in self.columns])
-        failed = row.get("verdict", row.get("status")) not in ("succeeded", "ok")
-        shown = self.screen.paint(RED, line) if failed else line
-        head = "" if self.headed else self.screen.paint(DIM, self.line(titles)) + "\n"
-        self.headed = True
-        return encode_line(head + shown)
+        return encode_line(self.screen.paint(DIM, self.line(titles)))
 
     def line(self, texts: Iterable[str]) -> str:
         cells = []
@@ -12357,6 +12372,7 @@ class Grid:
 
 
 LEAST_TEXT = 40  # columns of the one that has what is left
+SAMPLE_ROWS = 40  # that wait for the titles above them: a screenful
 grouped = "{:,}".format  # digits of a number
 
 
@@ -14382,19 +14398,23 @@ class Table(Writer):
 
     def __init__(self, view: View, notes: Notes) -> None:
         super().__init__(view, notes)
-        self.encode: Callable[[Any], bytes] = encode_json
         self.prose = view.out.fd is not None
-        if self.prose:
-            self.encode = Grid(view.out, self.columns).encode
+        self.grid = Grid(view.out, self.columns) if self.prose else None
         if self.prose and view.err.fd is not None:  # messages would part the rows
             notes.reporter.held = []
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         for event in events:
-            if event.run is not None:
-                yield from map(self.encode, self.rows(event, notes_of(event.run)))
-            elif event.kind == NO_RUN:
-                yield from map(self.encode, self.rows_without_run(event))
+            rows = self.completed(event)
+            if self.grid:
+                yield from self.grid.encode(rows, over=event.run is None and event.kind == IMPLIED)
+            else:
+                yield from map(encode_json, rows)
+
+    def completed(self, event: Event) -> Iterable[dict[str, Any]]:
+        if event.run is not None:
+            return self.rows(event, notes_of(event.run))
+        return self.rows_without_run(event) if event.kind == NO_RUN else ()
 
     def rows(self, event: Event, notes: RunNotes) -> Iterable[dict[str, Any]]:
         """The rows that an event completes."""
@@ -14427,6 +14447,10 @@ class RunTable(Table):
         Column("tokens_out", 9, 6, "out", grouped), Column("cost_usd", 9, 5, "cost", format_cost),
         Column("location", 24, 8),
     )  # fmt: skip
+
+    def __init__(self, view: View, notes: Notes) -> None:
+        super().__init__(view, notes)
+        notes.reporter.shows_failures = notes.reporter.held is not None
 
     @property
     def silent(self) -> bool:
@@ -14509,19 +14533,18 @@ class CallTable(Table):
         super().__init__(view, notes)
         self.going: dict[Any, dict[str, Any]] = {}  # rows of commands in the background, by call
 
-    def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
+    def completed(self, event: Event) -> Iterator[dict[str, Any]]:
         """What goes on in the background waits for the notice of its end, which may be the last
         line of all: whether it was stopped is stated nowhere else."""
-        for event in events:
-            key = event.session_id, event.call_id
-            if event.subtype == "task_notification" and key in self.going:
-                row, status = self.going.pop(key), as_text(details(event).get("status"))
-                stopped = status in ("stopped", "killed")
-                yield self.encode(row | ({"status": "error", "outcome": status} if stopped else {}))
-            yield from super().lines((event,))
-            over = event.kind == IMPLIED and event.run is None
-            while self.going and (over or len(self.going) > MAX_NAMES):
-                yield self.encode(self.going.pop(next(iter(self.going))))
+        key = event.session_id, event.call_id
+        if event.subtype == "task_notification" and key in self.going:
+            row, status = self.going.pop(key), as_text(details(event).get("status"))
+            stopped = status in ("stopped", "killed")
+            yield row | ({"status": "error", "outcome": status} if stopped else {})
+        yield from super().completed(event)
+        over = event.kind == IMPLIED and event.run is None
+        while self.going and (over or len(self.going) > MAX_NAMES):
+            yield self.going.pop(next(iter(self.going)))
 
     def rows(self, event: Event, notes: RunNotes) -> Iterator[dict[str, Any]]:
         if event.finished_call and not event.unprinted:

@@ -30,6 +30,7 @@ from support import (
     on_terminal,
     result,
     verb,
+    whole_run,
 )
 
 import agentfmt
@@ -298,7 +299,22 @@ def test_messages_stand_below_a_table(table: str) -> None:
     seen, _ = on_terminal(data, "-t", table, "--color", "never")
     shown = seen.decode().replace("\r\x1b[K", "").splitlines()
     told = [line.startswith("agentfmt: ") for line in shown if line]
-    assert told == [False] * 3 + [True] * 2
+    assert told == [False] * 3 + [True] * (
+        1 + (table == "calls")
+    )  # rows of runs say why they failed
+
+
+@pytest.mark.parametrize(("runs", "titles"), [
+    (init() + result(), ["verdict", "agent", "prompt or reason", "actions", "failed", "location"]),
+    ((init() + completed() + result()) * 2, ["verdict", "prompt or reason", "location"]),
+    (init() + result() + init() + completed() + result(), ["verdict", "prompt or reason", "actions", "location"]),
+    (whole_run() * 50, ["verdict", "prompt or reason", "location"]),
+])  # fmt: skip
+def test_columns_that_tell_no_rows_apart_are_left_out(runs: bytes, titles: list[str]) -> None:
+    seen, _ = on_terminal(runs, "-t", "runs", "--color", "never", columns=120)
+    head, *rows = seen.decode().replace("\r\x1b[K", "").splitlines()
+    assert re.split("  +", head) == titles
+    assert len(rows) == runs.count(b'"result"')
 
 
 def test_selectors_that_fail_a_run_are_the_reason() -> None:
