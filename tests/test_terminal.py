@@ -299,9 +299,8 @@ def test_messages_stand_below_a_table(table: str) -> None:
     seen, _ = on_terminal(data, "-t", table, "--color", "never")
     shown = seen.decode().replace("\r\x1b[K", "").splitlines()
     told = [line.startswith("agentfmt: ") for line in shown if line]
-    assert told == [False] * 3 + [True] * (
-        1 + (table == "calls")
-    )  # rows of runs say why they failed
+    said = 1 if table == "runs" else 2  # rows of runs say why they failed
+    assert told == [False] * 3 + [True] * said
 
 
 @pytest.mark.parametrize(("runs", "titles"), [
@@ -314,7 +313,7 @@ def test_columns_that_tell_no_rows_apart_are_left_out(runs: bytes, titles: list[
     seen, _ = on_terminal(runs, "-t", "runs", "--color", "never", columns=120)
     head, *rows = seen.decode().replace("\r\x1b[K", "").splitlines()
     assert re.split("  +", head) == titles
-    assert len(rows) == runs.count(b'"result"')
+    assert len(rows) == runs.count(b'"type":"result"')
 
 
 def test_selectors_that_fail_a_run_are_the_reason() -> None:
