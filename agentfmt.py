@@ -15982,7 +15982,7 @@ Examples:
 {EXIT_HELP}"""
 SELECTORS_IN_SHORT = (
     "SELECTOR is KEY=GLOB,..., a tool, or a type: shell; change (edit, write, delete); "
-    "'change,path!=src/*'; 'command=git push*'. A GLOB matches it whole."
+    "'change,path!=src/*'; 'command=git push*'. A GLOB matches in full."
 )
 MOST_USED = (
     "to verbose messages quiet diff thinking only drop fail-on fail-unless redact run list man help"
@@ -15993,6 +15993,7 @@ BRIEF = {  # where the first sentence of an option's help doesn't tell most peop
     "messages": "Words: none, final (answer), all, chat (and prompts).",
     "fail-unless": "Fail runs without a matching event.",
     "run": "Start a command, and end it if it hangs.",
+    "list": "List rules, names, tools, types, agents, classes.",
     "redact": f"Hide {', '.join(CLASSES[:-1])}, or all.",
     "man": "Show the manual, which explains everything.",
 }
@@ -16025,10 +16026,10 @@ class Command(click.Command):
             formatter.write_text(SELECTORS_IN_SHORT)
         with formatter.section("All others, see --man"):
             for group, some in GROUPS.items():
-                names = [option.opts[-1] for option in some if option.opts[-1][2:] not in MOST_USED]
+                names = ["/".join(one.opts) for one in some if one.opts[-1][2:] not in MOST_USED]
                 if not names:
                     continue
-                for row in wrap(", ".join(names), 66):
+                for row in wrap(", ".join(names), 67):
                     formatter.write(f"  {group:10} {row.strip()}\n")
                     group = ""
 

@@ -242,7 +242,7 @@ def folder(tmp_path: Path) -> Path:
         command.chmod(0o755)
     for name in ("run", "full"):
         shutil.copyfile(SAMPLE, tmp_path / f"{name}.ndjson")
-    for place in (".", ".claude/projects/x", ".codex/sessions/2026"):
+    for place in (".", ".claude/projects/greeter", ".codex/sessions/2026"):
         (tmp_path / place).mkdir(parents=True, exist_ok=True)
         shutil.copyfile(
             SAMPLE.with_name("sample-session.jsonl"), tmp_path / place / "session.jsonl"
@@ -397,11 +397,11 @@ CODEX: tuple[dict[str, Any], ...] = (
 )  # fmt: skip
 RECIPES = {
     "An agent that was killed": Recipe(INIT + said("Hm."), (False, ""), "-m final", (1, "")),
-    "A warning between": Recipe(INIT + b"Warning: slow\n" + said("Hi.") + DONE,
+    "jq quits at": Recipe(INIT + b"Warning: slow\n" + said("Hi.") + DONE,
         (True, "system\n"), "-m final", (0, "Hi.\n")),
     "Text comes twice": Recipe(INIT + pieces("One ", "file.") + said("One file.") + DONE,
         (False, "One file.One file."), "-m final", (0, "One file.\n")),
-    "This finds Cursor's": Recipe(b"".join(map(as_line, CODEX)), (False, ""), "-d",
+    "It finds only": Recipe(b"".join(map(as_line, CODEX)), (False, ""), "-d",
         (0, "Ran terminal command ls (exit 0)\n")),
     "A secret that is split": Recipe(INIT + pieces("It is tr0u", "b4dor.") + DONE,
         (False, "It is tr0ub4dor."), "-m final --secrets-file secret",
