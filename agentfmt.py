@@ -15478,7 +15478,7 @@ def view_page(path: str) -> None:
 
 def strip_mdoc(text: str) -> str:
     """Remove the two-letter macros of mdoc(7) from a manual."""
-    text = re.sub(r"(?m)^\.(?:Bl|El|Bd|Ed|Dd|Dt|Os|Tg).*\n", "", text).replace(".Nm", "agentfmt")
+    text = re.sub(r"(?m)^\.(?:Bl|El|Bd|Ed|Dd|Dt|Os).*\n", "", text).replace(".Nm", "agentfmt")
     text = re.sub(r"\bFl (?=[-\w])", "-", text)
     text = re.sub(r"\\\[u(\w+)\]", lambda char: chr(int(char[1], 16)), text)
     text = re.sub(r"\\(?:&|f[BP])", "", text).replace(r"\e", "\\")

@@ -23,16 +23,13 @@ import pytest
 from picture import make as make_pictures
 from support import (
     ENVIRON,
-    GLYPHS,
     MANUAL,
     PAGES,
     ROOT,
-    SHARED,
     SIDECAR,
     as_line,
     assistant,
     init,
-    on_terminal,
     result,
     run,
 )
@@ -102,11 +99,11 @@ def fences() -> list[Block]:
 
 
 def questions() -> list[Block]:
-    """Those of the manual's index "How do I": the tag, the question with its commands."""
+    """Those of the manual's index "How do I": the question, and it with its commands."""
     text = section(MANUAL, "EXAMPLES")
     first = MANUAL[: MANUAL.index(text)].count("\n")
-    found = re.finditer(r"^\.Tg (.+)\n((?:[^.].*\n)+)", text, re.MULTILINE)
-    return [Block(m[1], plain(m[2]), first + text.count("\n", 0, m.start()) + 2) for m in found]
+    found = re.finditer(r"^\\fB# (.+)\n(?:(?!\\fB#)[^.].*\n)+", text, re.MULTILINE)
+    return [Block(m[1], plain(m[0]), first + text.count("\n", 0, m.start()) + 1) for m in found]
 
 
 def plain(roff: str) -> str:
@@ -338,14 +335,6 @@ def test_set_up_is_two_commands_that_ci_runs() -> None:
     assert [command for command in commands if ci.count(command) != 1] == []
 
 
-def picture(path: Path) -> str:
-    """What a terminal of 80 columns shows of a run in the end."""
-    with path.open("rb") as file:
-        options = ("-v", "--color", "never")
-        seen, _ = on_terminal(b"", *options, stdin=file, env=GLYPHS)
-    return re.sub("[^\n]*\r\x1b\\[K", "", seen.decode())  # the last line, where it was slow
-
-
 def test_the_pictures_of_readme_show_what_the_program_prints(
     pytestconfig: pytest.Config,
 ) -> None:
@@ -435,17 +424,6 @@ def test_a_hung_agent_keeps_jq() -> None:
     [command] = [*recipes().values()][len(RECIPES) :]
     with pytest.raises(subprocess.TimeoutExpired):
         subprocess.run(["sh", "-c", f"sleep 9 | {command}"], check=False, timeout=0.5)
-
-
-REAL = Path(SHARED, "captures")
-
-
-@pytest.mark.skipif(not REAL.is_dir(), reason="no captures beside the checkout")
-@pytest.mark.parametrize("capture", ["claude/two-sessions"])
-def test_manual_shows_real_runs_on_a_terminal(capture: str) -> None:
-    shown = part(MANUAL, r"\.Ss On a terminal", r"\.Ss ")
-    pictures = re.findall(r"^\.Bd -literal\n(.*?)^\.Ed$", shown, re.DOTALL | re.MULTILINE)
-    assert picture(REAL / f"{capture}.ndjson") in map(plain, pictures)
 
 
 def mandoc(page: Path, *options: str) -> bytes:
