@@ -1268,7 +1268,7 @@ class Event(Header, gc=False, rename="\x7f{}".format):  # no line has members of
     a completed call; ``unprinted`` events only count; ``original`` is the line of another agent,
     where that is printed in its place; ``where`` is its FILE:LINE; ``finished_call`` is the call
     that it ends, while writers read it. Of words, ``stamp`` is the time that another agent's line
-    states; ``edits`` are redaction's changes to them: None if it needs none, () if it may.
+    states; ``redacted`` are they as they are shown: None if redaction needs to change nothing.
     """
 
     raw: Internal = b""
@@ -1281,7 +1281,7 @@ class Event(Header, gc=False, rename="\x7f{}".format):  # no line has members of
     where: Internal = None
     finished_call: Internal = None
     stamp: Internal = None
-    edits: Internal = None
+    redacted: Internal = None
 
 
 class OriginalLine(Struct, gc=False, eq=False):
@@ -9494,12 +9494,12 @@ NEAR = 256  # bytes around a name that are examined
 Span: TypeAlias = "tuple[int, int, str]"  # from, to, name of the rule
 Finder: TypeAlias = "Callable[[bytes], Iterable[Span]]"
 Change: TypeAlias = "tuple[int, int, bytes]"  # from, to, what takes the place
-Replacement: TypeAlias = "tuple[int, int, str]"  # the same in characters
 
 # A private key may span many lines, and its end may be missing.
 KEY_BEGIN = f"-----BEGIN {'PRIVATE KEY'}-----"
 OPEN_KEY = f"{KEY_BEGIN}\n{'A1' * 8}\n"  # stands for what was said of one: more than a mention
 PEM_BEGIN = regex(rb"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----")
+KEY_BEGUN = regex(rb"-----BEGIN [A-Z0-9 ]*\Z")
 PEM_END = regex(rb"-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----")
 
 
@@ -9518,7 +9518,7 @@ def private_keys(text: bytes) -> Iterator[Span]:
             yield start, position, "private-key"
 
 
-def ends_inside_key(text: bytes, inside: bool) -> bool:
+def ends_inside_key(text: bytes, *, inside: bool = False) -> bool:
     """Does a text end inside a private key? ``inside``: it began inside one."""
     text = OPEN_KEY.encode() * inside + text
     keys = [*private_keys(text)]
@@ -9625,11 +9625,18 @@ class KnownValues:
     def add(self, name: str, value: str) -> None:
         self.forms |= dict.fromkeys(spellings(value), name)
         self.__dict__.pop("pattern", None)
+        self.__dict__.pop("heads", None)
 
     @functools.cached_property
     def pattern(self) -> Any:
         """An expression for all spellings, the longest first."""
         return expression("|".join(map(escaped, sorted(self.forms, key=len)[::-1])) or NO_MATCH)
+
+    @functools.cached_property
+    def heads(self) -> tuple[bytes, ...]:
+        """What values of several words may begin with."""
+        ends = ((form, end.end()) for form in self.forms for end in BLANK.finditer(form[:-1]))
+        return tuple(form[:end] for form, end in ends)
 
     def spans(self, text: bytes, position: int = 0) -> Iterator[Span]:
         """The spans of values from every start: they may overlap."""
@@ -9649,6 +9656,7 @@ class KnownValues:
 
 
 NO_MATCH = r"[^\x00-\xff]"
+BLANK = regex(rb"[ \t\r\n]")
 LEAST_BEGUN = 4  # bytes at the end of a text that may begin a known value
 
 
@@ -10670,8 +10678,6 @@ class Scanner:
         self.known = KnownValues(values)
         self.copies: Copies | None = None  # of the run whose events are being redacted
         self.recent: dict[Any, list[Span]] = {}  # what was found in the last texts
-        lines = [value for _, value in values if "\n" in value]
-        self.blocks = [text for value in lines for text in (value, value.replace("\n", "\r\n"))]
         self.patterns = {name: user_expression(name, text) for name, text in patterns.items()}
         self.always: list[Finder] = [
             functools.partial(matches, *named) for named in self.patterns.items()
@@ -10834,25 +10840,25 @@ class Scanner:
             return text
         return self.marker.sub(lambda match: MASK * len(match[0]), text)
 
-    def settled(self, text: str, end: int) -> int:
-        """How many characters of some whole lines cannot await a value on a later line, or the body
-        of a private key."""
-        near = text[max(0, end - NEAR) : end]
-        key = (
-            PEM_BEGIN.search(to_utf8(near[near.rfind("-----BEGIN ") :]))
-            if "-----BEGIN " in near
-            else None
-        )
-        if key and not PEM_BODY.match(key.string, key.end()):
-            end = text.rfind("\n", 0, text.rfind("-----BEGIN ", 0, end)) + 1
+    def settled(self, text: bytes) -> int:
+        """How much of some whole lines can't await a value on a later line, the body of a private
+        key, or the rest of a known value."""
+        end = len(text)
+        begin = text.rfind(b"-----BEGIN ", max(0, end - NEAR))
+        key = PEM_BEGIN.match(text, begin) if begin >= 0 else None
+        if key and not PEM_BODY.match(text, key.end()):
+            end = text.rfind(b"\n", 0, begin) + 1
         while end:
-            line = text.rfind("\n", 0, end - 1) + 1
-            if text[line:end].isspace():  # the previous line decides
-                line = text.rfind("\n", 0, max(line - 1, 0)) + 1
-            if not expression(UNFINISHED).search(CODES.sub(b"", to_utf8(text[line:end]))):
+            begin = text.rfind(b"\n", 0, len(text[:end].rstrip())) + 1
+            is_due = expression(UNFINISHED).search(CODES.sub(b"", text[begin:end]))
+            if not is_due and not text.endswith(self.known.heads, 0, end):
                 break
-            end = line
+            end = begin
         return end
+
+    def is_cut(self, text: bytes) -> bool:
+        """Is a text cut off within a known value, or the first line of a private key?"""
+        return text.endswith(self.known.heads) or KEY_BEGUN.search(text) is not None
 
     def assigned(self, text: bytes, position: int, limit: int) -> Iterator[Span]:
         """The spans of values assigned to secret names, without the full stop of their sentence. A
@@ -11289,23 +11295,19 @@ class EventRedactor:
         self,
         event: Event,
         cwd: str | None,
-        edits: Sequence[Replacement] | None,
+        words: str | None,
     ) -> bytes:
-        """The redacted line of an event; ``edits`` change its words, None: as any other string."""
+        """The redacted line of an event; ``words``: its words as they are shown, in the first of
+        the strings that hold them. None: these are redacted like any other string."""
         raw = event.raw.strip()
-        words = "" if edits is None else words_of(event)
         strings = [*find_strings(raw)]
         places = event.original.places if event.original else SPOKEN_PLACES
         spoken = [string for string in strings if string.path in places and not string.is_key]
-        if edits is not None and "".join(string.text for string in spoken) != words:
-            edits = [(0, sys.maxsize, edits[0][2])] if edits else None  # a duplicate member
         decided: dict[int, str] = {}
-        begin = 0
-        for string in spoken if edits is not None else ():
-            end = begin + len(string.text)
-            inside = clip(edits or (), begin, end) if len(spoken) > 1 else edits or ()
-            decided[string.start] = splice(string.text, inside)
-            begin = end
+        if words == "".join(string.text for string in spoken):
+            decided = {string.start: string.text for string in spoken}
+        elif words is not None and words != words_of(event):  # else there is a duplicate member
+            decided = {string.start: words * (string is spoken[0]) for string in spoken}
         rest = [string for string in strings if string.start not in decided]
         assigned = secret_members(rest) if self.scanner else set[int]()
         suspects = self.suspects([to_utf8(string.text) for string in rest])
@@ -11416,7 +11418,7 @@ class EventRedactor:
         began = "" if inside else self.text(due, "prose")
         values = [*scanner.known.begun(data), *self.learnt.begun(data)] if scanner else []
         shown = self.text(due + text, "prose", begun=values).removeprefix(began)
-        if ends_inside_key(to_utf8(text), inside):
+        if ends_inside_key(to_utf8(text), inside=inside):
             return shown, OPEN_KEY
         name = NAME_ALONE.search(from_utf8(CODES.sub(b"", to_utf8(text[-EXCERPT:]))))
         if values:
@@ -11498,16 +11500,6 @@ def literal_of(text: str, member: str) -> StringLiteral:
     return StringLiteral(0, 0, text, (member,), False, 0, False)
 
 
-def clip(edits: Sequence[Replacement], begin: int, end: int) -> list[Replacement]:
-    """The parts of edits within a span, relative to it; a replacement goes to its edit's start."""
-    first = bisect.bisect(edits, begin, key=operator.itemgetter(1))
-    behind = bisect.bisect_left(edits, end, key=operator.itemgetter(0))
-    return [
-        (max(start, begin) - begin, min(last, end) - begin, new if start >= begin else "")
-        for start, last, new in edits[first:behind]
-    ]
-
-
 # What an agent thought is signed: without it no session goes on.
 SIGNED = ("content",), ("delta",), ("content_block",)
 
@@ -11571,21 +11563,20 @@ EVENT_OVERHEAD = 1024  # bytes of memory per event, besides its line
 
 
 class Passage:
-    """The words of one kind between two calls as one text, redacted line by line, however events
-    split it. Positions count its characters from the beginning of the first event that waits."""
+    """The words of one kind between two calls, redacted line by line, however events split them."""
 
-    done = 0  # characters that are decided
-    left = 0  # characters that are not
+    left = 0  # characters that are not decided
+    done = 0  # characters of the first event that are
+    changed = False  # is something in these hidden?
     due = False  # a line was completed, or is too long to wait
-    edits: Sequence[Replacement] = ()  # decided changes
     closed = cut_off = False
     marker = WORDS_MARKER  # if words are replaced; "" where it stands already
-    word = False  # inside a word whose first LONG_LINE characters are hidden
-    key = False  # inside a private key that began in an earlier line
+    rest: re.Pattern[bytes] | None = None  # what ends a secret whose beginning is hidden
 
     def __init__(self) -> None:
         self.events: list[Any] = []  # that wait
         self.texts: list[str] = []  # of these events
+        self.shown: list[str] = []  # what the first one shows of what is decided
         self.said = io.StringIO()  # the assistant's deltas: a replay may follow
 
     def collect(self, *, deltas: bool = True) -> None:
@@ -11627,22 +11618,25 @@ class Passage:
         self.due = self.due and doubtful
         return "".join(self.texts[: -1 if doubtful else None])[self.done :]
 
-    def advance(self, size: int, changes: list[Replacement]) -> None:
-        """Decide so many characters: the events that they complete don't wait any longer."""
-        count = begin = 0
-        edits = [*self.edits, *((self.done + a, self.done + b, new) for a, b, new in changes)]
-        self.done += size
+    def advance(self, size: int, new: str | None = None) -> None:
+        """Decide so many characters; the events that they complete don't wait any longer. ``new``
+        stands for all of them, if some are hidden: in the event in which they begin."""
         self.left -= size
+        count = 0
         for event, text in zip(self.events, self.texts, strict=False):
-            end = begin + len(text)
-            if end > self.done:
+            part = text[self.done : self.done + size]
+            self.done += len(part)
+            size -= len(part)
+            if part and new is not None:
+                self.changed, part, new = True, new, ""
+            self.shown.append(part)
+            if self.done < len(text):
                 break
-            if edits:
-                event.edits = clip(edits, begin, end) or event.edits
-            begin, count = end, count + 1
+            if self.changed:
+                event.redacted = "".join(self.shown)
+            self.done, self.changed, self.shown = 0, False, []
+            count += 1
         del self.events[:count], self.texts[:count]
-        self.done -= begin
-        self.edits = [(a - begin, b - begin, new) for a, b, new in edits if b > begin]
 
 
 def texts_of(events: list[Any]) -> list[str]:
@@ -11686,7 +11680,7 @@ def cut_behind_values(events: list[Any]) -> Iterator[list[Any]]:
     it. What is made of one line stays together."""
     begin = 0
     for number, event in enumerate(events, 1):
-        shows = event.edits is not None and event.type not in SPOKEN_TYPES
+        shows = event.redacted is not None and event.type not in SPOKEN_TYPES
         if shows and not (
             event.original and number < len(events) and events[number].original is event.original
         ):
@@ -11752,7 +11746,7 @@ class Redactor:
         lines = [event.raw if event.original is None else searched_lines(event) for event in batch]
         suspects = self.redaction.suspects(lines)
         for number in suspects:
-            batch[number].edits = ()
+            batch[number].redacted = words_of(batch[number])
         for event in batch:
             if event.original is not None:
                 event.original.run = event.run
@@ -11822,7 +11816,7 @@ class Redactor:
         passages, state.closed = state.closed, []
         for passage in state.open.values():
             passage.collect()
-            passage.advance(0, [])
+            passage.advance(0)
             if passage.due or overdue or self.replaces_words:
                 passages.append(passage)
         self.decide(state, passages, overdue=overdue)
@@ -11845,27 +11839,15 @@ class Redactor:
             suspect = number in suspects or self.redaction.is_copy_in(text)
             if suspect:  # what stands before it doesn't change by what it shows
                 self.release(state, passages[number:])
-            parts = split_lines(text, passage.word)
-            cut_off = passage.cut_off or overdue
-            clean = not (cut_off or passage.key or passage.word or len(parts) > 1 or suspect)
-            whole = passage.closed or overdue or self.replaces_words
-            size = len(text) if whole else self.decidable(text, parts)
-            changes: list[Replacement] = []
+            whole, cut_off = passage.closed or overdue, passage.cut_off or overdue
             if self.replaces_words:
-                changes = self.replaced(passage, size)
-            elif size and not clean:
-                parts = [
-                    (first, min(last, size), long) for first, last, long in parts if first < size
-                ]
-                changes = self.search(passage, text[:size], parts, state.cwd, cut_off=cut_off)
-            if changes or passage.edits or not passage.closed:  # else nothing is left to do
-                passage.advance(size, changes)
-
-    def replaced(self, passage: Passage, size: int) -> list[Replacement]:
-        """Replace words: a marker at the beginning of their passage, nothing for the rest."""
-        new = passage.marker if size else ""
-        passage.marker = "" if size else passage.marker
-        return [(0, size, new)]
+                passage.advance(len(text), passage.marker if text else None)
+                passage.marker = "" if text else passage.marker
+            elif suspect or cut_off or passage.rest or len(text) > LONG_LINE:
+                for unit, goes_on in self.units(text, whole=whole, cut_off=cut_off):
+                    self.redact_words(passage, unit, state.cwd, goes_on=goes_on)
+            else:
+                passage.advance(len(text) if whole else self.settled(text))
 
     def release(self, state: RunWords, undecided: Sequence[Passage] = ()) -> None:
         """Release events, in order, up to the first one that waits for its words."""
@@ -11916,26 +11898,25 @@ class Redactor:
     def rewrite(self, events: list[Any], cwd: str | None, copies: Copies) -> list[Event]:
         """Events with those redacted that need it; a line that is printed in place of its events
         changes by the edits of all of them."""
-        if not copies.known.forms and all(event.edits is None for event in events):
+        if not copies.known.forms and all(event.redacted is None for event in events):
             return events
         done: list[Event] = []
         for line, group in itertools.groupby(events, operator.attrgetter("original")):
             parts = list(group)
-            if line and any(self.with_copies(part).edits is not None for part in parts):
+            if line and any(self.with_copies(part).redacted is not None for part in parts):
                 line.raw = self.redacted(join_words(line, parts), cwd, self.redaction)
             done += [self.rewritten(event, cwd) for event in parts]
         return done
 
     def with_copies(self, event: Any) -> Any:
         """An event; it may hold a copy of what an event before it showed."""
-        if self.redaction.is_copy_in(
-            event.raw if event.original is None else searched_lines(event)
-        ):
-            event.edits = event.edits or ()
+        line = event.raw if event.original is None else searched_lines(event)
+        if event.redacted is None and self.redaction.is_copy_in(line):
+            event.redacted = words_of(event)
         return event
 
     def rewritten(self, event: Any, cwd: str | None) -> Any:
-        if self.with_copies(event).edits is None:
+        if self.with_copies(event).redacted is None:
             return event
         if event.original and event.type in SPOKEN_TYPES:  # no other output reads its words
             return event
@@ -11948,138 +11929,82 @@ class Redactor:
         cwd: str | None,
         redaction: EventRedactor,
     ) -> bytes:
-        edits = (event.edits or ()) if event.type in self.word_types else None
-        return redaction.redact_event(event, cwd, edits)
+        words = redacted_words(event) if event.type in self.word_types else None
+        return redaction.redact_event(event, cwd, words)
 
-    def decidable(self, text: str, parts: list[Part]) -> int:
-        """The length of the text that can be decided while its last line is incomplete."""
-        end = text.rfind("\n") + 1
-        if len(text) - end > LONG_LINE:
-            return self.uncut(text, parts[-1][0])
-        if not self.scanner:
-            return end
-        settled, blocks = self.scanner.settled, self.scanner.blocks
-        while (shorter := whole_blocks(text, settled(text, end), blocks)) < end:
-            end = shorter  # a name may stand before the value that would be cut
-        return end
+    def settled(self, text: str) -> int:
+        """How many characters of a text are whole lines that await nothing."""
+        data = to_utf8(text[: text.rfind("\n") + 1])
+        end = self.scanner.settled(data) if self.scanner else len(data)
+        return len(from_utf8(data[:end]))
 
-    def uncut(self, text: str, end: int) -> int:
-        """The length of a text up to ``end`` that cuts no known value of several words."""
-        data = to_utf8(text[:end])
-        begun = self.scanner.known.begun(data) if self.scanner else ()
-        start = min((first for first, _, _ in begun), default=0)
-        return len(from_utf8(data[:start])) if start else end
+    def units(self, text: str, *, whole: bool, cut_off: bool) -> Iterator[tuple[bytes, bool]]:
+        """Words that are decided together, and whether a secret in them may go on: whole lines. One
+        that is too long is cut behind a blank, or within a word."""
+        begin = 0
+        for piece in PIECE.finditer(text):
+            data, end = to_utf8(text[begin : piece.end()]), piece.end()
+            if end < len(text) and not (self.scanner and self.scanner.is_cut(data)):
+                yield data, not text[end - 1].isspace()
+                begin = end
+        end = len(text) if whole else begin + self.settled(text[begin:])
+        if begin < end:
+            yield to_utf8(text[begin:end]), cut_off
 
-    def search(
-        self, passage: Passage, text: str, parts: list[Part], cwd: str | None, *, cut_off: bool
-    ) -> list[Replacement]:
-        """The changes in words that can be decided."""
-        data = to_utf8(text)
-        spans = (
-            self.find_spans(text, data, parts, passage.key, cut_off=cut_off) if self.scanner else []
-        )
-        changes = [*in_characters(data, self.redaction.with_paths(data, cwd, markers_for(spans)))]
-        # The rest of a secret that was decided early is hidden, too.
-        begun = cut_off and bool(changes) and changes[-1][1] == len(text)
-        passage.word = (parts[-1][2] or begun) and text[-1] != "\n"
-        passage.key = ends_inside_key(data, passage.key)
-        return changes
+    def redact_words(
+        self, passage: Passage, text: bytes, cwd: str | None, *, goes_on: bool
+    ) -> None:
+        """Decide words: what stands for a secret goes to the event in which it begins."""
+        hidden = passage.rest.search(text) if passage.rest else None
+        done = hidden.end() if hidden else len(text) if passage.rest else 0
+        passage.advance(len(from_utf8(text[:done])), "")
+        text = text[done:]
+        spans = self.scanner.spans(text, whole=False) if self.scanner else []
+        if goes_on and self.scanner:
+            spans = merged([*spans, *self.redaction.begun(text, self.scanner), *overlong(text)])
+        done = 0
+        for first, last, new in self.redaction.with_paths(text, cwd, markers_for(spans)):
+            passage.advance(len(from_utf8(text[done:first])))
+            passage.advance(len(from_utf8(text[first:last])), from_utf8(new))
+            done = last
+        passage.advance(len(from_utf8(text[done:])))
+        if ends_inside_key(text):
+            passage.rest = PEM_END
+        elif text or hidden:
+            passage.rest = BEFORE_BLANK if goes_on and done == len(text) > 0 else None
 
-    def find_spans(
-        self, text: str, data: bytes, parts: list[Part], inside: bool, *, cut_off: bool
-    ) -> list[Span]:
-        """The spans in words; ``inside``: they begin in a private key."""
-        scanner: Any = self.scanner
-        spans, start = list(private_keys(data)), 0
-        for first, last, overlong in parts:
-            piece = to_utf8(text[first:last])
-            if overlong:
-                spans.append((start, start + len(piece.rstrip(b"\n")), "overlong"))
-            else:
-                spans += [
-                    (a + start, b + start, name) for a, b, name in scanner.spans(piece, whole=False)
-                ]
-            start += len(piece)
-        spans += scanner.known.spans(data) if len(parts) > 1 else ()  # of several words
-        spans += self.redaction.begun(data, scanner) if cut_off else ()
-        if inside:
-            over = PEM_END.search(data)
-            spans.append((-1, over.end() if over else len(data), ""))
-        return merged(spans)
+
+def overlong(text: bytes) -> Iterator[Span]:
+    """The word at the end of a text, if it is too long to wait for its end."""
+    begin = max(text.rfind(blank) for blank in (b" ", b"\t", b"\r", b"\n")) + 1
+    if len(text) - begin >= LONG_LINE:
+        yield begin, len(text), "overlong"
 
 
 def join_words(original: OriginalLine, events: list[Any]) -> Event:
-    """A line that is printed as one event, with the words that stand in its places and their edits.
-    Where it holds both, these are the assistant's; its thoughts are redacted like other strings."""
+    """A line that is printed as one event, with the words that stand in its places. Where it holds
+    both, these are the assistant's; its thoughts are redacted like other strings."""
     kinds = {event.type for event in events if event.type in SPOKEN_TYPES}
     kind = "assistant" if "assistant" in kinds else "thinking" if kinds else events[-1].type
-    words, edits = "", list[Replacement]()
-    for event in events:
-        if event.type == kind:
-            edits += [(a + len(words), b + len(words), new) for a, b, new in event.edits or ()]
-            words += words_of(event)
+    said = [event for event in events if event.type == kind]
+    words = "".join(map(words_of, said))
     whole = SpokenEvent(kind, message=Message(words), text=words)
-    whole.raw, whole.original, whole.edits = original.raw, original, edits
+    whole.raw, whole.original = original.raw, original
+    whole.redacted = "".join(map(redacted_words, said))
     return whole
 
 
-def in_characters(data: bytes, changes: list[Change]) -> Iterator[Replacement]:
-    """Changes of UTF-8 in characters."""
-    done = size = 0
-    for first, last, new in changes:
-        start = size + len(from_utf8(data[done:first]))
-        size, done = start + len(from_utf8(data[first:last])), last
-        yield start, size, from_utf8(new)
+BEFORE_BLANK = regex(rb"(?=[ \t\r\n])")
+# Short lines, a long one up to its last blank, or a part of a word.
+PIECE = regex(
+    rf"(?:[^\n]{{0,{LONG_LINE}}}(?:\n|\Z))+|[^\n]{{0,{LONG_LINE - 1}}}[ \t\r]"
+    rf"|[^ \t\r\n]{{{LONG_LINE}}}"
+)
 
 
-def whole_blocks(text: str, end: int, blocks: list[str]) -> int:
-    """The length of whole lines up to ``end`` that cuts no known value of several lines."""
-    hold, cutting = end, True
-    while cutting and end - hold < LONG_LINE:
-        cutting = False
-        for form in blocks:  # the value may continue in the next lines
-            head = form[: form.find("\n") + 1]
-            start = text.find(head, max(0, hold - len(form) + 1), end)
-            while 0 <= start < hold and not form.startswith(
-                text[start : min(end, start + len(form))]
-            ):
-                start = text.find(head, start + 1, end)
-            if 0 <= start < hold:
-                hold, cutting = text.rfind("\n", 0, start) + 1, True
-    return hold
-
-
-Part: TypeAlias = "tuple[int, int, bool]"  # of words: start, end, is it too long to be shown
-
-
-def split_lines(text: str, inside: bool) -> list[Part]:
-    """Cut lines longer than LONG_LINE after their last blank; short lines stay together.
-
-    ``inside``: the text continues a word that is too long.
-    """
-    if len(text) <= LONG_LINE and not inside:
-        return [(0, len(text), False)]
-    parts: list[Part] = []
-    position = 0
-    while position < len(text):
-        short = not inside and (
-            SHORT_LINES.match(text, position) or TO_LAST_BLANK.match(text, position)
-        )
-        match = short or NO_BLANK.match(text, position)
-        end = match.end() if match else position
-        inside = not short and end - position == LONG_LINE and end < len(text)
-        begun = text.rfind("-----BEGIN ", position, end)
-        if short and begun > position and KEY_BEGUN.fullmatch(text, begun, end):
-            end = begun  # the first line of a private key stays whole
-        parts += [(position, end, not short)] if position < end else []
-        position = end
-    return parts
-
-
-SHORT_LINES = regex(rf"(?:[^\n]{{0,{LONG_LINE}}}(?:\n|\Z))+")
-TO_LAST_BLANK = regex(rf"[^\n]{{0,{LONG_LINE - 1}}}[ \t\r]")
-NO_BLANK = regex(rf"[^ \t\r\n]{{1,{LONG_LINE}}}")
-KEY_BEGUN = regex("-----BEGIN [A-Z0-9 ]*")
+def redacted_words(event: Any) -> str:
+    words: str | None = event.redacted
+    return words_of(event) if words is None else words
 
 
 def reparse(event: Event, raw: bytes, reread: Callable[[bytes], Event]) -> Event:

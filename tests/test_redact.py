@@ -1281,7 +1281,7 @@ def test_no_excerpt_shows_a_secret(lines: list[str]) -> None:
 @pytest.mark.parametrize("line", ["# x9Kq==", "// the rest", "-- and `x` 9Kq", '"` and'])
 def test_a_key_that_is_open_goes_on(line: str) -> None:
     """However its next line begins: only the first line of a key may be a mention of one."""
-    assert agentfmt.ends_inside_key(f"{line}\nMIIE\n".encode(), True)
+    assert agentfmt.ends_inside_key(f"{line}\nMIIE\n".encode(), inside=True)
     due, left = "", []
     for text in (agentfmt.KEY_BEGIN, "MIIEpAIBAAKCAQEA", line, "MIIEx"):
         shown, due = MESSAGES_ONLY.prose(text, due)
