@@ -6998,11 +6998,12 @@ class Runs:
 
     def track(self, run: Run, event: Event) -> None:
         """Remember a call while it is open: its completion may hold nothing but the outcome."""
-        if event.subtype == "started":
+        if event.subtype == "started":  # which Codex says again for each step of its plan
+            run.called += event.call_id not in run.calls
             run.calls[event.call_id] = event
         elif event.subtype == "completed":
             event.started = run.calls.pop(event.call_id, None)
-        run.called += event.started is None
+            run.called += event.started is None
         if self.locates:
             event.where = self.where()
 
@@ -7151,7 +7152,7 @@ class Runs:
         for choice in self.fail_on:
             noted = event.started and choice.matches(event.started, unclear=True)
             if not noted and choice.matches(event, unclear=True):
-                here = self.where() + ("" if choice.matches(event) else UNCLEAR)
+                here = self.where() + ("" if choice.matches(event) else doubt_of(event))
                 self.matched.add(choice.text)
                 count, where = matches.get(choice.text, (0, here))
                 matches[choice.text] = (count + 1, where)
@@ -7362,7 +7363,10 @@ def has_words(event: Event) -> bool:
     return content_text(Node(details(event))["message.content"]).strip() != ""
 
 
-UNCLEAR = ", where it isn't clear what runs"
+def doubt_of(event: Event) -> str:
+    """Why a gate may match an event that doesn't match its selector."""
+    what = "what runs" if tool_of(event)[0] == "shell" else "which directory that is in"
+    return f", where it isn't clear {what}"
 
 
 def describe_matches(matches: Matches) -> str:
@@ -8742,6 +8746,8 @@ def path_spellings(path: str, here: str) -> Sequence[str]:
     whole = normal((ntpath if windows else posixpath).join(here, own))
     near = relative_path(whole, here)
     spelled = {own, near, whole, normal(os.path.join(here, near))}
+    if not here and own.startswith("/"):
+        spelled.add(f"{UNKNOWN}{own}")
     return [*spelled, *(spelling.replace("\\", "/") for spelling in spelled if windows)]
 
 
@@ -8884,7 +8890,10 @@ class Term(NamedTuple):
 
     def may_fit(self, name: str) -> bool:
         """Could it match, with what a shell puts in? If its begin is that of the glob."""
-        known, unknown, _ = name.partition(UNKNOWN)
+        known, unknown, rest = name.partition(UNKNOWN)
+        if self.key == "path":  # below a directory that no line states
+            parts = rest.split("/") if unknown else []
+            return any(self.pattern.match("/".join(parts[at:])) for at in range(1, len(parts)))
         if name.startswith(ANY_WORD):
             import fnmatch
 
@@ -12276,6 +12285,12 @@ class Grid:
             told = {column.text(row) for row in rows}
             if column.rank and (told == {""} or len(told) < min(len(rows), 2)):
                 self.columns.remove(column)
+            elif column.rank:
+                titled = len(column.title or column.names)
+                wide = max(titled, *map(display_width, told))
+                self.columns[self.columns.index(column)] = column._replace(
+                    width=min(column.width, wide)
+                )
         room = self.screen.width() - 1
         while sum(each.width + 2 for each in self.columns) + LEAST_TEXT > room:
             last = max(self.columns, key=lambda each: each.rank)
@@ -14369,8 +14384,8 @@ class RunTable(Table):
         Column("session prompt reason", 0, title="prompt or reason"),
         Column("duration_ms", 11, 1, "time", format_duration), Column("actions", 7, 4, "", grouped),
         Column("failures", 6, 3, "failed", grouped), Column("tokens_in", 9, 7, "in", grouped),
-        Column("tokens_out", 9, 6, "out", grouped), Column("cost_usd", 9, 5, "cost", format_cost),
-        Column("location", 24, 8),
+        Column("tokens_out", 9, 6, "out", grouped), Column("cost_usd", 12, 5, "cost", format_cost),
+        Column("location", 48, 8),
     )  # fmt: skip
 
     def __init__(self, view: View, notes: Notes) -> None:
@@ -14451,7 +14466,7 @@ class CallTable(Table):
     columns = (
         Column("status", 10), Column("tool", 12, 1), Column("target", 0),
         Column("outcome", 24, 3), Column("duration_ms", 10, 2, "time", format_duration),
-        Column("location", 24, 4),
+        Column("location", 48, 4),
     )  # fmt: skip
 
     def __init__(self, view: View, notes: Notes) -> None:

@@ -18,6 +18,7 @@ from support import (
     ENVIRON,
     ROOT,
     assistant,
+    completed,
     init,
     result,
     returned,
@@ -314,6 +315,12 @@ def test_a_run_may_use_so_much(options: tuple[str, ...], sample: str, why: str |
         assert (why is None) or ended.stderr.endswith(f" failed: {why}\n")
         if to == "runs" and why:
             assert f'"reason":"{why}","failure":"budget"' in ended.stdout.decode()
+
+
+def test_a_call_that_is_said_again_is_one() -> None:
+    """Codex says a plan again for each step that is done."""
+    again = init() + started("1") * 3 + completed("1") + result()
+    assert run("-q", "--max-calls", "1", data=again).status == 0
 
 
 def test_an_agent_that_uses_too_much_is_ended(tmp_path: Path) -> None:

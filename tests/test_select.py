@@ -187,6 +187,24 @@ def test_where_a_path_leads(tool: str, here: str, path: str) -> None:
     assert convert(data + result(), "--fail-on", "path!=src/*").status != inside
 
 
+@pytest.mark.parametrize(("selector", "status"), [
+    ("change,path=a.lock", 1), ("path=app/a.lock", 1), ("path=app", 1), ("path=b.lock", 0),
+    ("path=lock", 0), ("path!=*/app/*", 0), ("path!=app/*", 1), ("path=/home", 1),
+])  # fmt: skip
+def test_a_gate_sees_a_path_below_a_directory_that_no_line_states(
+    selector: str, status: int
+) -> None:
+    """As Codex writes them: the gate would pass in silence."""
+    called = call("editToolCall", "1", {"path": "/home/me/app/a.lock"}, {"success": {}})
+    data = event("system", subtype="init") + b"".join(called) + result()
+    ended = convert(data, "--fail-on", selector)
+    assert ended.status == status
+    assert ("isn't clear which directory" in ended.stderr) == (
+        status == 1 and "/home" not in selector and "!" not in selector
+    )
+    assert convert(data, "-d", "--only", "path=a.lock").stdout == b""
+
+
 def test_the_directory_of_the_run_is_no_path_that_a_command_names() -> None:
     for place, outside in {"": 0, "/work": 0, "/work/../work/": 0, "/etc": 1}.items():
         lines = call("shellToolCall", "1", {"command": "ls", "workingDirectory": place}, {})
