@@ -13272,18 +13272,106 @@ def in_groups(steps: Iterable[Step]) -> Iterator[tuple[str, list[Step]]]:
 MANY_GOOD = 12
 
 
-class Chapter:
+class Record:
+    """What is kept of a run until it has ended."""
+
+    def __init__(self, run: Run) -> None:
+        self.run, self.notes = run, notes_of(run)
+        self.said_ms: int | None = None  # when the words began that are being said
+
+
+class Follower(Writer):
+    """A writer that keeps a record of each run: it is told what was asked, said and thought, what
+    the agent did, and when a run has ended; ``outside`` takes events of none."""
+
+    event_type: type[Event] = SpokenEvent
+    words = acts = chat = True
+    detail = final = False
+    begin = tell = notice = did = part = ended = cast("Any", None)
+
+    def __init__(self, view: View, notes: Notes) -> None:
+        super().__init__(view, notes)
+        self.open: dict[Run, Any] = {}
+
+    def lines(self, events: Iterable[Any]) -> Iterator[bytes]:
+        for event in events:
+            run = event.run
+            if run is None:
+                yield from filter(None, (self.outside(event),))
+                continue
+            notes_of(run).date(event)
+            kept = self.open[run] = self.open.get(run) or self.begin(run)
+            self.follow(event, kept)
+            if ends_run(event):
+                del self.open[run]
+                yield from filter(None, (self.ended(kept),))
+            elif self.is_full(kept):
+                yield self.part(kept)
+
+    def outside(self, _event: Any) -> bytes:
+        return b""
+
+    def is_full(self, _kept: Any) -> bool:
+        return False
+
+    def follow(self, event: Any, kept: Any) -> None:
+        notes = kept.notes
+        if event.type == "thinking":
+            self.end_words(kept, notes.think(event))
+            if notes.thoughts:
+                kept.said_ms = kept.said_ms or said_ms(event)
+            return
+        self.end_words(kept, notes.end_thoughts(), "thought")
+        if self.detail and (waited := notes.end_wait(event)):
+            self.notice(kept, waited)
+        if event.type == "assistant":
+            new = notes.speech.say(event) if self.words else ""
+            if not event.unprinted and not self.final:
+                notes.partial_line.append(new)
+            kept.said_ms = kept.said_ms or (said_ms(event) if new else None)
+            return
+        if self.words and (ends_run(event) or event.type in SEGMENT_ENDS):
+            self.end_words(kept, "\n".join(end_words(event, notes, final=self.final)))
+        if self.acts:
+            self.act(event, kept)
+        if self.chat and is_prompt(event):
+            self.tell(kept, "asked", words_of(event).strip(), said_ms(event), images_in(event.raw))
+
+    def end_words(self, kept: Any, words: str, kind: str = "said") -> None:
+        if words.strip():
+            self.tell(kept, kind, words.strip(), kept.said_ms)
+        if words or kind == "said":
+            kept.said_ms = None
+
+    def act(self, event: Event, kept: Any) -> None:
+        """Take what an event ends: a call, or all that go on, the inner ones first."""
+        notes = kept.notes
+        if self.detail and (notice := notice_action(event)):
+            self.notice(kept, notice)
+        if event.finished_call and not event.unprinted:
+            self.did(kept, event.finished_call)
+        if ends_run(event):
+            going = sorted(notes.unfinished(), key=lambda call: -len(notes.ancestors(call.parent)))
+            for number, call in enumerate(going, 1):
+                self.did(kept, call, going=number)
+
+
+def said_ms(event: Any) -> int | None:
+    """When words were said, in milliseconds since 1970, if their line says so."""
+    return as_time(event.timestamp_ms) or as_time(event.stamp)
+
+
+class Chapter(Record):
     """A run in a report."""
 
     def __init__(self, run: Run, number: int) -> None:
-        self.run, self.number = run, number  # of the runs in the report
-        self.notes = notes_of(run)
+        super().__init__(run)
+        self.number = number  # of the runs in the report
         self.steps: list[Step] = []
         self.calls: dict[str | None, Step] = {}  # those that may have steps below
         self.missing: dict[str, int] = {}  # steps that are left out
         self.brief = False  # is there no room to name the files?
         self.title = ""  # the first line that was asked or said
-        self.said_ms: int | None = None  # when the words began that are being said
         self.dated_ms: int | None = None  # the last time that was shown
 
     @property
@@ -13408,7 +13496,7 @@ def share(needs: Iterable[int], room: int) -> int:
     return whole
 
 
-class Document(Writer):
+class Document(Follower):
     """A report, written at the end of the input, for its head says how all ended: of each run the
     prompts, the words, the actions, and how it ended, as long as there is room. What a sub-agent
     did stands below its own action. A form renders the chapters."""
@@ -13423,12 +13511,12 @@ class Document(Writer):
 
     def __init__(self, view: View, notes: Notes) -> None:
         super().__init__(view, notes)
-        self.acts, self.detail = view.actions == "stdout", view.detail
-        self.words, self.final = view.words, view.final
+        self.acts = view.actions == "stdout"
+        self.detail = self.acts and view.detail
+        self.words, self.final, self.chat = view.words, view.final, view.messages == "chat"
         self.event_type = SpokenEvent if self.words else Event
         self.room = view.max_report or self.most
         self.begun = 0  # chapters so far
-        self.open: dict[Run, Chapter] = {}
         self.latest: Chapter | None = None
         self.chapters: list[Chapter] = []
         self.size = 0
@@ -13440,84 +13528,54 @@ class Document(Writer):
         """The kinds of details that an action opens, and how many first and last lines of each."""
         raise NotImplementedError
 
-    def lines(self, events: Iterable[Any]) -> Iterator[bytes]:
-        for event in events:
-            run = event.run
-            if run is not None:
-                self.latest = self.open.get(run) or self.begin(run)
-                self.follow(event, self.latest)
-            elif event.kind == IMPLIED:
-                yield from filter(None, (self.write(),))
-            elif event.kind == NO_RUN:
-                run = Run(None, event.where)
-                run.agent, run.reason = "", event.text
-                self.ended(self.begin(run))
-            elif self.latest and self.acts and self.detail and (notice := notice_action(event)):
-                self.put(self.latest, Step(kind="done", act=notice))
+    def outside(self, event: Any) -> bytes:
+        if event.kind == IMPLIED:
+            return self.report()
+        if event.kind == NO_RUN:
+            run = Run(None, event.where)
+            run.agent, run.reason = "", event.text
+            self.ended(self.begin(run))
+        elif self.latest and self.detail and (notice := notice_action(event)):
+            self.notice(self.latest, notice)
+        return b""
 
     def begin(self, run: Run) -> Chapter:
         self.begun += 1
-        self.open[run] = Chapter(run, self.begun)
-        self.chapters.append(self.open[run])
-        return self.open[run]
+        self.chapters.append(Chapter(run, self.begun))
+        return self.chapters[-1]
 
     def follow(self, event: Any, part: Chapter) -> None:
-        """Take an event for what was asked, said, thought or done, or for the end."""
-        notes, ends = part.notes, ends_run(event)
-        notes.date(event)
-        if event.type == "thinking":
-            self.said(part, notes.think(event))
-            return
-        if thoughts := notes.end_thoughts():
-            self.put(part, Step(kind="thought", text=shorten_text(thoughts, MAX_WORDS)))
-        if self.acts and self.detail and (waited := notes.end_wait(event)):
-            self.put(part, Step(kind="done", act=waited))
-        if event.type == "assistant":
-            new = notes.speech.say(event) if self.words else ""
-            if not event.unprinted and not self.final:
-                notes.partial_line.append(new)
-            part.said_ms = part.said_ms or (said_ms(event) if new else None)
-            return
-        if self.words and (ends or event.type in SEGMENT_ENDS):
-            self.said(part, "\n".join(end_words(event, notes, final=self.final)).strip())
-        if self.acts:
-            self.did(part, event)
-        if ends:
-            self.ended(part)
-        elif self.view.messages == "chat" and is_prompt(event):
-            self.asked(part, words_of(event).strip(), said_ms(event), images_in(event.raw))
+        self.latest = part
+        super().follow(event, part)
 
-    def asked(self, part: Chapter, prompt: str, at: int | None, images: list[str]) -> None:
-        part.name_it(prompt)
-        text, at = shorten_text(prompt, MAX_WORDS), part.new_minute(at)
+    def tell(
+        self, part: Chapter, kind: str, text: str, at: int | None, images: Sequence[str] = ()
+    ) -> None:
+        if kind != "thought":
+            part.name_it(text)
+            at = part.new_minute(at)
+        step = Step(kind=kind, text=shorten_text(text, MAX_WORDS), at=at, images=[*images])
         if text or images:
-            self.put(part, Step(kind="asked", text=text, at=at, images=images))
+            self.put(part, step)
 
-    def said(self, part: Chapter, words: str) -> None:
-        at, part.said_ms = part.said_ms, None
-        if words:
-            part.name_it(words)
-            text, at = shorten_text(words, MAX_WORDS), part.new_minute(at)
-            self.put(part, Step(kind="said", text=text, at=at))
+    def notice(self, part: Chapter, act: Action) -> None:
+        self.put(part, Step(kind="done", act=act))
 
-    def did(self, part: Chapter, event: Event) -> None:
-        """Add a call that has ended, or a notice."""
-        call: FinishedCall | None = event.finished_call
-        if self.detail and (notice := notice_action(event)):
-            self.put(part, Step(kind="done", act=notice))
-        if call and event.unprinted:
-            part.calls.pop(event.call_id, None)  # what its sub-agent did stays
-        elif call:
-            step = part.call(event.call_id, call.parent)
-            if (
-                call.outcome.tool != "task" and not step.below
-            ):  # no sub-agent's, of which more comes
-                part.calls.pop(event.call_id)
-            step.act, step.place, step.tool = call.label, part.place(), call.outcome.tool
-            if self.detail:
-                step.act, step.took, step.span = call.action, call.duration_ms, call.span
-                step.details = self.details(call)
-            self.grow(step)
+    def did(self, part: Chapter, call: FinishedCall, going: int = 0) -> None:
+        """Add a call that has ended, or is ``going`` on when the run ends."""
+        step = part.call(call.event.call_id, call.parent)
+        if call.outcome.tool != "task" and not step.below and not going:
+            part.calls.pop(call.event.call_id)  # no sub-agent's, of which more comes
+        step.place = part.place(going)
+        if going:
+            act = running_action(call.start, part.notes.cwd)
+            step.act = act if self.detail else replace(act, target="")
+        elif self.detail:
+            step.act, step.took, step.span = call.action, call.duration_ms, call.span
+            step.tool, step.details = call.outcome.tool, self.details(call)
+        else:
+            step.act, step.tool = call.label, call.outcome.tool
+        self.grow(step)
 
     def details(self, call: FinishedCall) -> dict[str, str]:
         """What the line of a call opens."""
@@ -13530,19 +13588,9 @@ class Document(Writer):
         }
 
     def ended(self, part: Chapter) -> None:
-        """Add the calls that go on when a run ends, and note what is left of it."""
-        notes = part.notes
-        going = [call for call in notes.unfinished() if self.acts]
-        going.sort(key=lambda call: -len(notes.ancestors(call.parent)))  # inner ones first
-        for number, call in enumerate(going, 1):
-            act = running_action(call.start, notes.cwd)
-            step = part.call(call.event.call_id, call.parent)
-            step.act = act if self.detail else replace(act, target="")
-            step.place = part.place(number)
-            self.grow(step)
+        """Note what is left of a run that has ended."""
         part.end()
-        notes.speech = Speech()  # its words are kept once
-        self.open.pop(part.run, None)
+        part.notes.speech = Speech()  # its words are kept once
         self.notes.tally(encode_line("\n".join((part.run.reason or "", *part.totals.files))))
         self.size += CHAPTER_SIZE
         if len(self.chapters) > max(self.room // LEAST_CHAPTER, 2):
@@ -13574,7 +13622,7 @@ class Document(Writer):
         good = [part for part in over if part.run.succeeded]
         self.chapters.remove((good or over or self.chapters)[-1])
 
-    def write(self) -> bytes:
+    def report(self) -> bytes:
         """The report. What there is no room for is left out of the tree, until it fits."""
         text, least = self.render(self.chapters), -1
         while len(text) > self.room and self.chapters:
@@ -13587,11 +13635,6 @@ class Document(Writer):
             self.fit(self.size * self.room * 99 // (100 * len(text)))
             text = self.render(self.chapters)
         return text
-
-
-def said_ms(event: Any) -> int | None:
-    """When words were said, in milliseconds since 1970, if their line says so."""
-    return as_time(event.timestamp_ms) or as_time(event.stamp)
 
 
 def change_words(file: FileChange) -> str:
@@ -14536,38 +14579,6 @@ MAX_SPANS = 500  # in a request: a run of a day has more calls than a memory sho
 INTERNAL, FAILED_SPAN = 1, 2  # kinds and statuses of spans
 
 
-class RunWriter(Writer):
-    """A writer that keeps something of each run until that has ended. It follows events and calls,
-    and writes a part of what is kept once that is full, and the end."""
-
-    event_type, words = SpokenEvent, True
-    keep = follow = call = part = end = cast("Any", None)
-
-    def __init__(self, view: View, notes: Notes) -> None:
-        super().__init__(view, notes)
-        self.kept: dict[Run, Any] = {}
-
-    def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
-        for event in events:
-            if (run := event.run) is None:
-                continue
-            notes = notes_of(run)
-            notes.date(event)
-            kept = self.kept[run] = self.kept.get(run) or self.keep(run, notes)
-            self.follow(event, kept, notes)
-            if event.finished_call and not event.unprinted:
-                self.call(event.finished_call, kept, notes, ended=True)
-            if event.type in SEGMENT_ENDS:
-                notes.speech.cut()
-            if ends_run(event):
-                del self.kept[run]
-                for call in notes.unfinished():
-                    self.call(call, kept, notes, ended=False)
-                yield self.end(run, kept, notes)
-            elif kept.is_full:
-                yield self.part(run, kept, notes)
-
-
 def any_value(value: Any) -> dict[str, Any]:
     """A value as OTLP's AnyValue: integers are strings in its JSON."""
     if isinstance(value, bool):
@@ -14582,25 +14593,22 @@ def attributes(members: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [{"key": name, "value": any_value(value)} for name, value in items]
 
 
-class Trace:
+class Trace(Record):
     """The spans of a run that are not written yet. IDs are made of what the run's lines say, so
     that they are the same each time."""
 
-    def __init__(self, run: Run, started_ms: int | None, parent: tuple[str, str] | None) -> None:
-        self.key = "\0".join(map(str, (run.session, run.where, run.number, started_ms)))
+    def __init__(self, run: Run, parent: tuple[str, str] | None) -> None:
+        super().__init__(run)
+        began = self.notes.started_ms  # None if no line states it
+        self.key = "\0".join(map(str, (run.session, run.where, run.number, began)))
         self.trace_id = parent[0] if parent else self.identity("trace", 32)
         self.root, self.parent = self.identity("run", 16), parent[1] if parent else None
-        self.begun = started_ms  # milliseconds since 1970; None if no line states it
-        self.first = self.last = started_ms or round(time.time() * 1000)
+        self.begun = began
+        self.first = self.last = began or round(time.time() * 1000)
         self.ids: dict[str | None, int] = {}  # calls -> how many before them had the same ID
         self.above: dict[str | None, str] = {}  # nested calls -> those of their sub-agents
         self.spans: list[dict[str, Any]] = []
-        self.asked: list[str] = []  # prompts
-        self.said = [""]  # between calls
-
-    @property
-    def is_full(self) -> bool:
-        return len(self.spans) >= MAX_SPANS
+        self.told: dict[str, list[str]] = {"asked": [], "said": []}
 
     def identity(self, name: str, size: int) -> str:
         import hashlib
@@ -14637,25 +14645,23 @@ class Trace:
         self.spans.append(made | {"attributes": attributes(told), "status": status})
 
 
-class Otlp(RunWriter):
+class Otlp(Follower):
     """A request for a collector at the end of each run (ExportTraceServiceRequest); a long run has
     several. The contents of prompts, words and calls only with ``-m all``."""
 
     hides = True
     options = Writer.options | {"messages", "messages all"}
 
-    def keep(self, run: Run, notes: RunNotes) -> Trace:
+    def begin(self, run: Run) -> Trace:
         self.contents = self.view.messages == "all"
         found = TRACEPARENT.fullmatch(os.environ.get("TRACEPARENT", ""))
-        return Trace(run, notes.started_ms, (found[1], found[2]) if found else None)
+        return Trace(run, (found[1], found[2]) if found else None)
 
-    def follow(self, event: Any, trace: Trace, notes: RunNotes) -> None:
-        if event.type == "assistant" and not event.unprinted:
-            trace.said[-1] += notes.speech.say(event)
-        elif is_prompt(event):
-            trace.asked.append(words_of(event))
-        if event.type in SEGMENT_ENDS and trace.said[-1]:
-            trace.said.append("")
+    def is_full(self, trace: Trace) -> bool:
+        return len(trace.spans) >= MAX_SPANS
+
+    def tell(self, trace: Trace, kind: str, text: str, *_: Any) -> None:
+        trace.told.setdefault(kind, []).append(text)
 
     def time_of(self, call: FinishedCall, trace: Trace) -> tuple[tuple[int, int], str | None]:
         """When a call began and ended, and how that is known: lines state it, else the clock, where
@@ -14669,12 +14675,12 @@ class Otlp(RunWriter):
         clock = round((time.monotonic() - since) * 1000) if since else 0
         return (now - max(took, clock), now), "clock"
 
-    def call(self, call: FinishedCall, trace: Trace, notes: RunNotes, *, ended: bool) -> None:
+    def did(self, trace: Trace, call: FinishedCall, going: int = 0) -> None:
         outcome, identity = call.outcome, call.event.call_id
         trace.ids[identity] = trace.ids.get(identity, -1) + 1
-        above = trace.nest(identity, call.parent, notes.calls)
+        above = trace.nest(identity, call.parent, trace.notes.calls)
         span, source = self.time_of(call, trace)
-        status = outcome.status if ended else "unfinished"
+        status = "unfinished" if going else outcome.status
         command = call.arguments.get("command") if outcome.tool == "shell" else None
         fields = {
             "gen_ai.operation.name": "execute_tool",
@@ -14694,9 +14700,9 @@ class Otlp(RunWriter):
         why = None if status == "ok" else call.action.outcome or status
         trace.add(f"execute_tool {call.name}", ids, span, fields, why)
 
-    def end(self, run: Run, trace: Trace, notes: RunNotes) -> bytes:
-        stated, live = notes.totals.stated, not self.last.total
-        end = max(trace.last, trace.first + notes.totals.took)
+    def ended(self, trace: Trace) -> bytes:
+        run, totals, live = trace.run, trace.notes.totals, not self.last.total
+        stated, end = totals.stated, max(trace.last, trace.first + totals.took)
         if live and trace.begun is None:
             end = max(end, round(time.time() * 1000))
         failure, clock = failure_word(run), "clock" if live else "unknown"
@@ -14704,8 +14710,8 @@ class Otlp(RunWriter):
             "gen_ai.operation.name": "invoke_agent",
             "gen_ai.agent.name": run.agent,
             "gen_ai.conversation.id": run.label,
-            "gen_ai.request.model": notes.totals.model or None,
-            "gen_ai.usage.input_tokens": notes.totals.tokens_read,
+            "gen_ai.request.model": totals.model or None,
+            "gen_ai.usage.input_tokens": totals.tokens_read,
             "gen_ai.usage.output_tokens": as_count(stated.get("out")),
             "gen_ai.usage.cache_read.input_tokens": as_count(stated.get("from cache")),
             "gen_ai.usage.cache_creation.input_tokens": as_count(stated.get("to cache")),
@@ -14717,19 +14723,19 @@ class Otlp(RunWriter):
         }
         if self.contents:
             reason = "error" if failure else "stop"
-            fields["gen_ai.input.messages"] = messages_of(trace.asked, role="user")
+            fields["gen_ai.input.messages"] = messages_of(trace.told["asked"], role="user")
             fields["gen_ai.output.messages"] = messages_of(
-                trace.said, role="assistant", finish_reason=reason
+                trace.told["said"], role="assistant", finish_reason=reason
             )
         ids, why = (trace.root, trace.parent), (run.reason or failure) if failure else None
         trace.add(f"invoke_agent {run.agent}", ids, (trace.first, end), fields, why)
-        return self.part(run, trace, notes)
+        return self.part(trace)
 
-    def part(self, run: Run, trace: Trace, _notes: RunNotes) -> bytes:
+    def part(self, trace: Trace) -> bytes:
         """A request with the spans so far."""
         spans, trace.spans = trace.spans, []
         scope = {"scope": {"name": "agentfmt", "version": __version__}, "spans": spans}
-        resource = {"attributes": attributes({"service.name": run.agent})}
+        resource = {"attributes": attributes({"service.name": trace.run.agent})}
         return without_halves({"resourceSpans": [{"resource": resource, "scopeSpans": [scope]}]})
 
 
@@ -14757,95 +14763,82 @@ ATIF = "ATIF-v1.8"  # https://www.harborframework.com/docs/agents/trajectory-for
 MAX_TRAJECTORY = 64 * 1024 * 1024  # bytes of a run's texts in memory; then its document goes on
 
 
-class Trajectory:
-    """The steps of an agent, or of a sub-agent, which has its call's ID."""
+class Trajectory(Record):
+    """The documents of an agent and its sub-agents that are not written yet, by their calls."""
 
-    def __init__(self, identity: str) -> None:
-        self.identity = identity
-        self.steps: list[dict[str, Any]] = []
+    def __init__(self, run: Run) -> None:
+        super().__init__(run)
+        self.name = self.identity = f"{run.label or 'run'}-{run.number}"
+        self.version, self.parts = "unknown", 1
+        self.documents: dict[str | None, dict[str, Any]] = {}
+        self.size = 0  # bytes of their texts
 
-    def step(self, source: str, at: int | None, message: str = "") -> dict[str, Any]:
-        made: dict[str, Any] = {"step_id": len(self.steps) + 1, "source": source}
-        if at is not None:
-            made["timestamp"] = iso_time(at)
-        self.steps.append(made | {"message": message})
-        return self.steps[-1]
+    def steps(self, there: str | None) -> list[dict[str, Any]]:
+        if there not in self.documents:
+            identity = self.identity if there is None else f"{self.name}/{there}"
+            agent = {"name": "subagent", "version": "unknown"}
+            made = {"schema_version": ATIF, "trajectory_id": identity, "agent": agent, "steps": []}
+            self.documents[there] = made
+        return cast("list[dict[str, Any]]", self.documents[there]["steps"])
 
-    def agent_step(self, at: int | None, *, speaks: bool) -> dict[str, Any]:
+    def step(
+        self, there: str | None, source: str, at: int | None, text: str = ""
+    ) -> dict[str, Any]:
+        steps = self.steps(there)
+        stamp = {} if at is None else {"timestamp": iso_time(at)}
+        steps.append({"step_id": len(steps) + 1, "source": source, **stamp, "message": text})
+        return steps[-1]
+
+    def agent_step(self, there: str | None, at: int | None, *, speaks: bool) -> dict[str, Any]:
         """The step in which the agent speaks, or calls a tool: calls follow their words."""
-        last = self.steps[-1] if self.steps else {}
+        last = (self.steps(there) or [{}])[-1]
         goes_on = last.get("source") == "agent" and not (speaks and "tool_calls" in last)
-        return last if goes_on else self.step("agent", at)
+        return last if goes_on else self.step(there, "agent", at)
 
-    def document(self, agent: dict[str, Any], **more: Any) -> dict[str, Any]:
-        named = {"schema_version": ATIF, "trajectory_id": self.identity, "agent": agent}
-        return named | {"steps": self.steps} | more
-
-
-class RunSteps:
-    """What is kept of a run until its document is written."""
-
-    def __init__(self, identity: str) -> None:
-        self.identity, self.parts = identity, 0
-        self.version = "unknown"
-        self.clear(identity)
-
-    def clear(self, identity: str) -> None:
-        self.size = 0  # bytes of its texts
-        self.main = Trajectory(identity)
-        self.inner: dict[str, Trajectory] = {}  # of sub-agents, by their call
-
-    @property
-    def is_full(self) -> bool:
-        return self.size > MAX_TRAJECTORY
-
-    def of(self, parent: str | None) -> Trajectory:
-        if parent is None:
-            return self.main
-        return self.inner.setdefault(parent, Trajectory(f"{self.identity}/{parent}"))
+    def tell(self, there: str | None, kind: str, text: str, at: int | None) -> None:
+        self.size += len(text)
+        if kind == "asked":
+            self.step(there, "user", at, text)
+        elif text:
+            member = "message" if kind == "said" else "reasoning_content"
+            step = self.agent_step(there, at, speaks=True)
+            step[member] = "\n\n".join(filter(None, (step.get(member), text)))
 
 
-class Atif(RunWriter):
+class Atif(Follower):
     """A document for each run, with its sub-agents' documents in it."""
 
     thinking = hides = True
     prose = True  # its events are shortened, not the document
     options = Writer.options | {"thinking"}
+    begin = Trajectory
+    KINDS: ClassVar = {"user": "asked", "assistant": "said", "thinking": "thought"}
 
-    def keep(self, run: Run, _notes: RunNotes) -> RunSteps:
-        return RunSteps(f"{run.label or 'run'}-{run.number}")
-
-    def follow(self, event: Any, kept: RunSteps, notes: RunNotes) -> None:
-        at, there = as_time(getattr(event, "timestamp_ms", None)), event.parent_tool_use_id
+    def follow(self, event: Any, kept: Trajectory) -> None:
+        super().follow(event, kept)
+        there, kind = event.parent_tool_use_id, self.KINDS.get(event.type)
         if event.type == "system" and event.subtype == "init":
             kept.version = first_text(details(event).get("version"), kept.version)
-        elif event.type == "assistant":
-            text = notes.speech.say(event) if there is None else words_of(event)
-            self.say(kept, there, "message", text if not event.unprinted else "", at)
-        elif event.unprinted:
-            return
-        elif event.type == "user":
-            kept.of(there).step("user", at, words_of(event))
-            kept.size += len(words_of(event))
-        elif event.type == "thinking":
-            self.say(kept, there, "reasoning_content", words_of(event), at)
+        elif kind and there is not None and not event.unprinted:
+            kept.tell(there, kind, words_of(event), said_ms(event))
 
-    def say(self, kept: RunSteps, there: str | None, member: str, text: str, at: Any) -> None:
-        if text:
-            step = kept.of(there).agent_step(at, speaks=True)
-            step[member] = step.get(member, "") + text
-            kept.size += len(text)
+    def is_full(self, kept: Trajectory) -> bool:
+        return kept.size > MAX_TRAJECTORY
 
-    def call(self, call: FinishedCall, kept: RunSteps, _notes: RunNotes, *, ended: bool) -> None:
+    def tell(self, kept: Trajectory, kind: str, text: str, at: int | None, *_: Any) -> None:
+        kept.tell(None, kind, text, at)
+
+    def did(self, kept: Trajectory, call: FinishedCall, going: int = 0) -> None:
         outcome, identity, above = call.outcome, call.event.call_id or "", call.parent
-        step = kept.of(above).agent_step(call.span[0] if call.span else None, speaks=False)
+        step = kept.agent_step(above, call.span[0] if call.span else None, speaks=False)
         made = {"tool_call_id": identity, "function_name": call.name, "arguments": call.arguments}
         step.setdefault("tool_calls", []).append(made)
         kept.size += len(encode_json(call.arguments))
         result: dict[str, Any] = {"source_call_id": identity}
-        if identity in kept.inner and identity != above:
-            result["subagent_trajectory_ref"] = [{"trajectory_id": kept.inner[identity].identity}]
-        if ended:
+        if identity in kept.documents and identity != above:
+            inner = kept.documents[identity]["trajectory_id"]
+            result["subagent_trajectory_ref"] = [{"trajectory_id": inner}]
+        if not going:
             text = call.diff or call.returned
             why = call.action.outcome if outcome.status != "ok" else ""
             result["content"] = "\n".join(filter(None, (why, text)))
@@ -14855,48 +14848,47 @@ class Atif(RunWriter):
         if len(result) > 1:
             step.setdefault("observation", {"results": []})["results"].append(result)
 
-    def end(self, run: Run, kept: RunSteps, notes: RunNotes) -> bytes:
-        stated = notes.totals.stated
-        if not kept.main.steps:  # the format's readers want one
-            kept.main.step("system", None, run.reason or "nothing more was said or done")
+    def ended(self, kept: Trajectory) -> bytes:
+        run, totals, stated = kept.run, kept.notes.totals, kept.notes.totals.stated
+        if not kept.steps(None):  # the format's readers want one
+            kept.step(None, "system", None, run.reason or "nothing more was said or done")
         metrics = {
-            "total_prompt_tokens": notes.totals.tokens_read,
+            "total_prompt_tokens": totals.tokens_read,
             "total_completion_tokens": as_count(stated.get("out")),
             "total_cached_tokens": as_count(stated.get("from cache")),
             "total_cost_usd": stated.get("cost"),
-            "total_steps": len(kept.main.steps),
+            "total_steps": len(kept.steps(None)),
         }
         facts = {
-            "verdict": notes.totals.verdict,
+            "verdict": totals.verdict,
             "failure": failure_word(run),
             "reason": run.reason,
-            "started_ms": notes.started_ms,
+            "started_ms": kept.notes.started_ms,
             "duration_ms": as_count(stated.get("took")),
             "location": run.where,
         }
-        return self.document(
-            run, kept, notes, final_metrics=known_members(metrics), extra=known_members(facts)
-        )
+        return self.document(kept, final_metrics=known_members(metrics), extra=known_members(facts))
 
-    def part(self, run: Run, kept: RunSteps, notes: RunNotes) -> bytes:
+    def part(self, kept: Trajectory) -> bytes:
         """A document of what is kept so far; another one goes on with it."""
         kept.parts += 1
-        following = f"{kept.identity}-part-{kept.parts + 1}"
-        reporter, limit = self.notes.reporter, format_size(MAX_TRAJECTORY)
-        reporter.message(f"{run} holds more than {limit}: its trajectory goes on in {following}")
-        line = self.document(run, kept, notes, continued_trajectory_ref=following)
-        kept.clear(following)
-        return line
+        kept.identity = f"{kept.name}-part-{kept.parts}"
+        self.notes.reporter.message(
+            f"{kept.run} holds more than {format_size(MAX_TRAJECTORY)}: its trajectory goes on in "
+            f"{kept.identity}"
+        )
+        return self.document(kept, continued_trajectory_ref=kept.identity)
 
-    def document(self, run: Run, kept: RunSteps, notes: RunNotes, **more: Any) -> bytes:
-        model = {"model_name": notes.totals.model} if notes.totals.model else {}
-        agent = {"name": run.agent, "version": kept.version, **model}
-        inner = [each.document({"name": "subagent", "version": "unknown"})
-                 for each in kept.inner.values()]  # fmt: skip
-        if inner:
-            more["subagent_trajectories"] = inner
-        session = {"session_id": run.label} if run.label else {}
-        return without_halves(kept.main.document(agent, **session, **more))
+    def document(self, kept: Trajectory, **more: Any) -> bytes:
+        run, model = kept.run, kept.notes.totals.model
+        kept.steps(None)
+        main, inner = kept.documents.pop(None), [*kept.documents.values()]
+        kept.documents.clear()
+        agent = {"name": run.agent, "version": kept.version, "model_name": model or None}
+        main["agent"] = known_members(agent)
+        session = {"session_id": run.label or None, "subagent_trajectories": inner or None}
+        kept.size = 0
+        return without_halves(main | known_members(session) | more)
 
 
 # ---------------------------------------------------------------- writers

@@ -139,7 +139,7 @@ def test_contents_are_left_out_unless_asked_for() -> None:
     ]
     lines.append(result(result=secret))
     assert secret.encode() not in convert(lines, "-t", "otlp").stdout
-    assert convert(lines, "-t", "otlp", "-m", "all").stdout.count(secret.encode()) == 2
+    assert convert(lines, "-t", "otlp", "-m", "all").stdout.count(secret.encode()) == 3
     hidden = convert(lines, "-t", "otlp", "-m", "all", "-r", "all")
     assert secret.encode() not in hidden.stdout
     assert [span["name"] for span in spans_of(hidden.stdout)] == [
