@@ -8129,7 +8129,7 @@ class Notes:
     def __init__(self, reporter: Reporter) -> None:
         self.reporter = reporter
         self.total = Totals()
-        self.costs: dict[Any, float] = {}  # by session and place, of all its runs so far
+        self.so_far: dict[Any, float] = {}  # what all runs of a session took, by what and place
         self.outside = collections.Counter[str]()  # printed redactions outside any run
         self.reported = collections.Counter[str]()  # those of them that stand in a summary
         self.run: Run | None = None  # of the event that is being written
@@ -8185,8 +8185,16 @@ class Notes:
 
     def note_end(self, event: Event, run: Run, totals: Totals) -> None:
         """Note how a run ended."""
-        place = "" if notes_of(run).sums_up else run.file
-        totals.stated = result_numbers(event, place, self.costs)
+        place = run.session, "" if notes_of(run).sums_up else run.file
+        numbers = result_numbers(event)
+        numbers["cost"] = self.added(numbers["cost"], place)
+        totals.stated = {name: number for name, number in numbers.items() if number is not None}
+        for model, took in [*totals.models.items()]:
+            stated = model_numbers(Node(took)).items()
+            added = {name: self.added(number, (*place, model, name)) for name, number in stated}
+            totals.models[model] = added
+            if not any(value != 0 for value in added.values()):  # another run's of the session
+                del totals.models[model]
         totals.runs_stating = dict.fromkeys(totals.stated, 1)
         if totals.stated.keys() & TOKENS.keys():
             totals.runs_stating["tokens"] = 1
@@ -8197,6 +8205,15 @@ class Notes:
         totals.rejected = run.rejected
         self.reporter.counts -= run.rejected
         self.total.add(totals)
+
+    def added(self, stated: float | None, place: tuple[Any, ...]) -> float | None:
+        """What a run added to a number of its session, which is stated of all its runs so far. A
+        new process counts from 0."""
+        if not stated or not place[0]:
+            return stated
+        before = self.so_far.get(place, 0)
+        remember(self.so_far, place, stated, MAX_RUNS)
+        return round(stated - before, 10) if before <= stated else stated
 
     def add_outside(self, totals: Totals) -> None:
         """Add what was counted outside any run since the last one ended."""
@@ -8211,22 +8228,24 @@ TOKENS = {
 }  # fmt: skip
 
 
-def result_numbers(event: Event, place: str, costs: dict[Any, float]) -> dict[str, float]:
-    """The numbers that a result states: milliseconds, turns, dollars, tokens. It states the cost of
-    all runs of its session, in a place: ``costs`` holds that of those before, by both."""
+def result_numbers(event: Event) -> dict[str, float | None]:
+    """The numbers that a result states: milliseconds, turns, dollars, tokens."""
     members = details(event) if event.type == "result" else {}
-    usage, cost = as_object(members.get("usage")), members.get("total_cost_usd")
-    numbers: dict[str, float | None] = {
+    usage = as_object(members.get("usage"))
+    return {
         "took": as_count(members.get("duration_ms")),
         "turns": as_count(members.get("num_turns")),
-        "cost": as_dollars(cost),
+        "cost": as_dollars(members.get("total_cost_usd")),
     } | {kind: as_count(usage.get(name)) for kind, name in TOKENS.items()}
-    session, cost = event.run.session, numbers["cost"]
-    if cost and session:
-        before = costs.get((session, place), 0)
-        numbers["cost"] = cost - before if before <= cost else cost
-        remember(costs, (session, place), cost, MAX_RUNS)
-    return {name: number for name, number in numbers.items() if number is not None}
+
+
+def model_numbers(took: Node) -> dict[str, float | None]:
+    """What a result states of a model."""
+    return {
+        "tokens_in": as_count(took["inputTokens"]),
+        "tokens_out": as_count(took["outputTokens"]),
+        "cost_usd": as_dollars(took["costUSD"]),
+    }
 
 
 # ---------------------------------------------------------------- command lines
@@ -9013,7 +9032,8 @@ SELECTOR_MISTAKES = (
     (r"command!?=(?!=).*(?:[|;<>](?!\])|&&).*", "a command stands alone, without | && ; < >: "
      'repeat the option for "or"; for a sign within quotes write [|]'),
     (r"(?!(?:path|target|command|parent|session)!?=).*\|.*", 'repeat the option for "or"'),
-    (rf"(?!(?:{ANY_KEY})!?=)(\w*)=.*", rf"no key '\1'; the keys are {', '.join(KEYS)}"),
+    (rf"(?:{ANY_KEY})!?=.*\{{[^}}]*", 'a glob has no braces: repeat the option for "or"'),
+    (rf"(?!(?:{ANY_KEY})!?=)(\w*)[<>]?=?[<>=].*", rf"no key '\1'; the keys are {', '.join(KEYS)}"),
     (r"(?:\w+!?==?)?", "an empty pattern matches nothing"),
     (r"(?!\w+!?==)(?:[^[]|\[!?\]?[^]]*\])*\[!?\]?[^]]*", "a [ without ]: write [[] for it"),
     (r"(\w+)!=\*+", r"nothing can match: for events without \1, write --drop '\1=*'"),
@@ -14469,7 +14489,7 @@ class RunTable(Table):
             "run": run.number,
             "agent": run.agent,
             "model": totals.model or None,
-            "models": [model_row(name, Node(took)) for name, took in totals.models.items()],
+            "models": [{"model": name, **took} for name, took in totals.models.items()],
             "prompt": notes.prompt or None,
             "verdict": totals.verdict,
             "reason": run.reason,
@@ -14491,15 +14511,6 @@ class RunTable(Table):
             "cost_usd": numbers.get("cost"),
             "answer": answer or None,
         }
-
-
-def model_row(name: str, took: Node) -> dict[str, Any]:
-    return {
-        "model": name,
-        "tokens_in": as_count(took["inputTokens"]),
-        "tokens_out": as_count(took["outputTokens"]),
-        "cost_usd": as_dollars(took["costUSD"]),
-    }
 
 
 class CallTable(Table):
@@ -15944,8 +15955,9 @@ class Command(click.Command):
         end = args.index("--run") if "--run" in args else len(args)
         rest = super().parse_args(context, args[:end])
         if end < len(args):
-            context.params["run"] = tuple(args[end + 1 :])
-            if not args[end + 1 :] and not context.resilient_parsing:
+            words = args[end + 1 :]
+            context.params["run"] = tuple(words[1:] if words[:1] == ["--"] else words)
+            if not context.params["run"] and not context.resilient_parsing:
                 raise click.UsageError("--run needs a command")
         return rest
 

@@ -1060,7 +1060,9 @@ def test_what_claude_needs_of_somebody_is_shown() -> None:
     )
     assert "Blocked Grant access." in convert(data, "-v").lines
     assert "no actions, blocked: Grant access." in convert(data, "-s").lines[-1]
-    assert "❌ Blocked `Grant access.`" in convert(data, "-t", "markdown").stdout.decode()
+    assert (
+        "❌ Blocked <code>Grant access.</code>" in convert(data, "-t", "markdown").stdout.decode()
+    )
     reviewed = data.replace(b'"blocked"', b'"review_ready"')
     assert "Grant access" not in convert(reviewed, "-v").stdout.decode()
 

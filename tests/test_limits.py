@@ -152,7 +152,7 @@ def test_a_command_that_is_not_started(arguments: tuple[str, ...], status: int, 
 
 
 def test_a_command_keeps_its_options_and_our_input() -> None:
-    ended = run("-d", "--run", "cat", "-u", "--", "-", data=whole_run())
+    ended = run("-d", "--run", "--", "cat", "-u", "--", "-", data=whole_run())
     assert (ended.lines, ended.status) == (["Read file a"], 0)
 
 

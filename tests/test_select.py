@@ -651,6 +651,8 @@ def test_usage_errors(option: str, choice: str) -> None:
     ("WebFetch(domain:a.b)", "did you mean WebFetch,target=*a.b*?"),
     ("mcp__github", "did you mean mcp__github__*?"),
     ("*.env", "did you mean path=*.env?"),
+    ("path=*.{lock,json}", 'a glob has no braces: repeat the option for "or"'),
+    ("duration>5", f"no key 'duration'; the keys are {', '.join(agentfmt.KEYS)}"),
     ("command=git push$", "a glob is no regular expression: did you mean command==git push?"),
     (r"command=.*git\s+push\b", "a glob is no regular expression: did you mean command=*git push?"),
     ("command!=git.*", "a glob is no regular expression: did you mean command!=git*?"),

@@ -225,6 +225,17 @@ def test_a_run_of_several_models() -> None:
     took = [(3, None, 0.5), (None, None, 0.25)]
     (row,) = rows(b"".join(claude(*said, stated)), "runs")
     assert [(*one.values(),)[1:] for one in row["models"]] == took
+    later = {
+        "a": {"costUSD": 0.75, "inputTokens": 7},
+        "b": {"costUSD": 0.25},
+    }  # of the session so far
+    ends = [
+        stated | {"modelUsage": one, "total_cost_usd": cost}
+        for one, cost in ((usage, 0.75), (later, 1.0))
+    ]
+    first, second = rows(b"".join(claude(*said, ends[0], *said, ends[1])), "runs")
+    assert (first["cost_usd"], second["cost_usd"]) == (0.75, 0.25)
+    assert [{*one.values()} for one in second["models"]] == [{"a", 4, None, 0.25}, {"b", None, 0}]
 
 
 @pytest.mark.parametrize(("why", "wait"), [
