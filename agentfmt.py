@@ -978,7 +978,6 @@ class Source:
         self.documents = False  # JSON that is not lines
         self.looks_like = ""  # the format of a FILE that is no stream, and a hint
         self.head = b""  # its first bytes
-        self.recognized = False  # an event has shown its agent
         self.has_run_begun = False  # one has opened a run, as an end alone does not
         self.wrapped = False  # a log collector wrote it
         self.decode: Callable[[bytes], Any] = bytes  # for lines of the agent that wrote the last
@@ -2307,9 +2306,9 @@ class FileNotes:
         self.runs = 0  # that began in it
         self.has_lines_of_run = False  # more than one: it was not the end alone
         self.has_run = self.is_saved = self.ended = False
+        self.elsewhere = ""  # the place of the first event that is wrapped in another way
         self.copies: list[str] = []  # where its runs stand in other FILEs
         self.limit = ""  # that ended the reading of it
-        self.second_stream_at = ""  # the place of a run whose events are in another wrapping
         self.story_name = ""  # the last of the stories that was told
         self.story = ""  # what it said
         self.outside: dict[
@@ -2529,9 +2528,6 @@ def stories(reporter: Reporter, file: FileNotes) -> Iterator[tuple[str, str]]:
     source, name = file.source, file.source.name
     if file.limit:
         yield "limit", f"{name}: {file.limit}"
-    if file.second_stream_at:
-        what = "another stream, in another wrapping than the one before: convert each by itself"
-        yield "wrapping", f"{file.second_stream_at}: {what}"
     known = (what for what, pattern in OTHER_FILES.items() if pattern.match(source.head))
     if not file.has_run and (what := next(known, source.looks_like)):
         yield "form", f"{name}: this is {what}"
@@ -2550,8 +2546,6 @@ def stories(reporter: Reporter, file: FileNotes) -> Iterator[tuple[str, str]]:
 #
 # Frames of whole lines or documents, envelopes of log collectors, lines to events.
 # Chunks in, events out; a damaged line affects no other. It must not know agents or runs.
-
-OUTSIDE = "outside"  # the reason for a line without the envelope that its FILE has
 
 # Heads of a FILE that may become either, and of documents: the first line that isn't blank, or an
 # empty array, is `{` alone, `[` alone, or `[` followed by `{`.
@@ -2603,11 +2597,10 @@ def format_of(text: bytes, formats: dict[bytes, str]) -> str:
 
 
 def read_frames(
-    source: Source, arriving: Iterator[bytes], limit: int = MAX_LINE, unwrap: str = "auto"
+    source: Source, arriving: Iterator[bytes], limit: int = MAX_LINE
 ) -> Iterator[Frame]:
     """Blocks of whole lines from the chunks of one FILE; an empty block for an empty chunk.
-    ``limit``: bytes of a line; ``unwrap``: auto, none, or the member of an envelope that holds the
-    agent's lines."""
+    ``limit``: bytes of a line."""
     head, arriving = b"", source.with_head(arriving)
     for chunk in arriving:
         if not chunk:
@@ -2623,38 +2616,7 @@ def read_frames(
     head = head.removeprefix(BOM)
     source.documents = DOCUMENTS.match(head) is not None
     framing = document_frames if source.documents else line_frames
-    frames = set_apart(framing(itertools.chain((head,), arriving), limit))
-    for _ in range({"auto": MAX_LAYERS, "none": 0}.get(unwrap, 1)):
-        frames = Unwrapper(source, limit, unwrap).frames(frames)
-    yield from frames
-
-
-def set_apart(frames: Iterator[Frame]) -> Iterator[Frame]:
-    """The same with the first line in a frame of its own: it nearly always shows the agent, and the
-    others are decoded into that agent's members at once. So are lines before others and behind them
-    that hold nothing: one step takes all of them."""
-    is_first = True
-    for frame in frames:
-        if isinstance(frame, RejectedPiece) or not frame:
-            yield frame
-            continue
-        begin = end = 0
-        if not frame[:2].strip(VOID):
-            begin = frame.rfind(b"\n", 0, len(frame) - len(frame.lstrip(VOID))) + 1
-        first = max(begin, frame.find(b"\n", begin) + 1 if is_first else 0)
-        if frame.endswith((b"\n\n", b"\n{}\n")):
-            end = frame.find(b"\n", len(frame.rstrip(VOID))) + 1
-        ends, is_first = (0, begin, first, max(first, end), len(frame)), False
-        yield from filter(None, (frame[one:other] for one, other in itertools.pairwise(ends)))
-
-
-def holds_nothing(frame: bytes) -> bool:
-    """Is each line of a frame blank, or an empty object?"""
-    begins = frame[:2].strip(VOID)  # nearly always
-    return not (begins or frame.translate(None, b" \t\r").replace(b"{}\n", b"").strip(b"\n"))
-
-
-VOID = b" \t\r\n{}"  # what lines that say nothing are made of
+    yield from framing(itertools.chain((head,), arriving), limit)
 
 
 def line_frames(arriving: Iterable[bytes], limit: int) -> Iterator[Frame]:
@@ -2779,7 +2741,6 @@ def too_long(limit: int) -> str:
 
 # Where log collectors put the lines that they wrap: after CRI's tag, or in a member of an object.
 CRI, OBJECT = "CRI", "jsonPayload"
-EVENTS_PROBED = 100  # events of no agent, and without an envelope, after which none is expected
 ENVELOPES = (
     CRI, "log", "message", "line", "MESSAGE", "body.stringValue", "body", "textPayload", OBJECT,
 )  # fmt: skip
@@ -2823,20 +2784,16 @@ def contents(
     if CRI in places and (match := CRI_LINE.fullmatch(line)):
         yield Wrapped(CRI, match[3].rstrip(b"\r\n"), match[1], match[2] == b"F")
     outer = members(line[max(0, line.find(b"{", 0, MAX_PREFIX + 1)) :])
-    kind = decode_raw(outer.get("type", b""))
+    kind = decode_raw(outer["type"]) if "type" in outer else None
     if not outer or (not named and isinstance(kind, str) and kind not in COLLECTED):
         return
-    writer = b" ".join(bytes(outer.get(name, b"")) for name in WRITERS_OF_PIECES)
+    writer = b" ".join([bytes(outer.get(name, b"")) for name in WRITERS_OF_PIECES])
     for place in places:
         first, *names = place.split(".")
-        value, inner = bytes(outer.get(first, b"")), outer
-        if not value:
-            continue
-        inner = members(value)
+        value = bytes(outer.get(first, b""))
         for name in names:
-            value = bytes(inner.get(name, b""))
-            inner = members(value)
-        whole = bool(inner) and (named or place == OBJECT)
+            value = bytes(members(value).get(name, b""))
+        whole = value[:1] == b"{" and (named or place == OBJECT) and bool(members(value))
         if text := value if whole else unwrap_text(value):
             yield Wrapped(place, text, writer, whole or text.endswith(b"\n"))
 
@@ -2860,88 +2817,28 @@ def says_kind(line: Mapping[str, Raw]) -> bool:
     return bool(speaks or "jsonrpc" in line or as_text(decode_raw(line.get("event", b""))) in line)
 
 
-class Unwrapper:
-    """Removes one layer of envelopes from frames. The event that opens the first run decides for
-    all of its FILE whether lines are in envelopes, and where in these; an event that comes in
-    another way was put there by somebody else, and is prose."""
+class Pieces:
+    """Joins the pieces of lines that a container runtime has split, by their writers."""
 
-    def __init__(self, source: Source, limit: int, unwrap: str) -> None:
-        self.source, self.limit = source, limit
-        self.named = unwrap != "auto"
-        self.place = unwrap if self.named else ""  # of the last line
-        self.wrapping = b"", ""  # of the last line before it is decided: its stream, and its prefix
-        self.head = b""  # how the last line in an envelope begins
-        self.decided = False
-        self.probed = 0
-        self.begun: dict[bytes, bytearray] = {}  # lines that are incomplete, by writer
+    def __init__(self, limit: int) -> None:
+        self.limit = limit  # bytes of a line
+        self.begun: dict[object, bytearray] = {}
         self.size = 0  # bytes of these
 
-    def frames(self, wrapped: Iterator[Frame]) -> Iterator[Frame]:
-        for frame in wrapped:
-            if isinstance(frame, RejectedPiece) or holds_nothing(frame):
-                yield frame
-                continue
-            lines, at = lines_of(frame), 0
-            while not self.decided and at < len(lines):  # what follows a line may depend on it
-                yield self.open(lines[at])
-                at += 1
-                self.decided = self.source.has_run_begun or self.probed > EVENTS_PROBED
-            rest = lines[at:] if at else lines
-            opened = map(self.open, rest) if self.place else rest
-            for kind, group in itertools.groupby(opened, type):
-                pieces: Any = group
-                if kind is bytes:
-                    yield b"".join(pieces)
-                else:
-                    yield from pieces
-            if self.decided and not self.place:
-                yield from wrapped
-        if self.begun:
-            yield b"\n".join((*self.begun.values(), b""))
-
-    def open(self, line: bytes) -> Frame:
-        """The line in an envelope; a blank line for a piece, so that line numbers stay."""
-        known = self.named or self.decided or self.begun
-        candidates = contents(line, (self.place,) if known else ENVELOPES, named=self.named)
-        certain = (
-            piece
-            for piece in candidates
-            if known or piece.stream or piece.ended or holds_event(piece.text, MAX_LAYERS)
-        )
-        piece = next(certain, None)
-        if piece is None and self.decided:
-            broken = line.startswith(self.head) and not members(line)
-            return RejectedPiece(line, OUTSIDE) if line.strip(BLANKS) and not broken else line
-        if piece is None:
-            if not self.named:
-                self.place = ""
-            self.probed += b'"type"' in line
-            return line
-        self.source.wrapped, self.place = True, piece.place
-        brace = 0 if piece.place == CRI else line.find(b"{")
-        self.head = line[: line.find(b":") + 1]
-        wrapping = piece.stream, prefix_kind(line[:brace]) if brace else ""
-        if not self.decided:
-            self.wrapping = wrapping
-        whole = self.join(piece)
-        if wrapping != self.wrapping and isinstance(whole, bytes) and whole.strip(BLANKS):
-            return RejectedPiece(whole, OUTSIDE)
-        return whole
-
-    def join(self, piece: Wrapped) -> Frame:
-        """Join a piece to its line; the line if it is complete, else a blank one."""
-        text, line = piece.text, self.begun.pop(piece.writer, bytearray())
+    def join(self, writer: object, piece: Wrapped) -> list[bytes | RejectedPiece]:
+        """The lines that a piece completes."""
+        text, line = piece.text, self.begun.pop(writer, bytearray())
         self.size -= len(line)
         if line and text[:1] == b"{" and members(text):  # the rest of the line before is lost
-            return b"\n".join((line, text.removesuffix(b"\n"), b""))
+            return [bytes(line), text]
         line += text
         closed = text.rstrip(BLANKS)[-1:] == b"}"
         if piece.ended or line[:1] != b"{" or (closed and members(bytes(line))):
-            return bytes(line.removesuffix(b"\n") + b"\n")
+            return [bytes(line)]
         long = self.size + len(line) > self.limit
-        self.begun[piece.writer] = bytearray(b"{") if long else line  # the rest is damaged, too
+        self.begun[writer] = bytearray(b"{") if long else line  # the rest is damaged, too
         self.size += 1 if long else len(line)
-        return RejectedPiece(bytes(line + b"\n"), too_long(self.limit)) if long else b"\n"
+        return [RejectedPiece(bytes(line + b"\n"), too_long(self.limit))] if long else []
 
 
 def stripped(line: bytes) -> bytes:
@@ -2964,93 +2861,166 @@ def without_codes(text: bytes) -> bytes:
 
 class Rejected(NamedTuple):
     """A line that isn't an event, in the place of one. The reason says how it is damaged; None: it
-    is prose; "": it is the rest of a line that was rejected before."""
+    is prose; "": it is the rest of a line that was rejected before. ``elsewhere`` is the event that
+    it holds, where that is wrapped in another way than the first of its FILE."""
 
     reason: str | None
-    elsewhere: bool = False  # it is an event, but not wrapped like the others of its FILE
+    elsewhere: bytes = b""
     session_id: object = NO_SESSION
     type: None = None
 
 
-NO_EVENT, ELSEWHERE = Rejected(None), Rejected(None, elsewhere=True)
+NO_EVENT = Rejected(None)
+# What came off a line: of each envelope the kind of its prefix, its place and stream; at last the
+# kind of the prefix of the object.
+Wrapping: TypeAlias = "tuple[tuple[str, str, bytes] | str, ...]"
+BARE: Wrapping = ("",)
 
 
 class Reader:
-    """Turns the frames of a FILE into events with their lines; other lines are rejected."""
+    """Turns the frames of a FILE into events with their lines; other lines are rejected.
 
-    def __init__(self, source: Source, event_type: type[Event]) -> None:
+    The event that opens the first run decides what a line of its FILE is wrapped in: what comes off
+    any other event has to be the same, else somebody else wrote it, and it is prose.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        event_type: type[Event],
+        limit: int = MAX_LINE,
+        unwrap: str = "auto",
+    ) -> None:
+        """``limit``: bytes of a line; ``unwrap``: auto, none, or the member of an envelope that
+        holds the agent's lines."""
         self.source = source
         self.event_type = event_type
         source.decode = msgspec.json.Decoder(event_type).decode
-        self.prefix: str | None = None  # of each event, once one has shown its agent
-        self.last_prefix = ""  # of the last line
+        self.pieces = Pieces(limit)
+        self.named = unwrap not in ("auto", "none")
+        self.places: tuple[str, ...] = (unwrap,) if self.named else ENVELOPES
+        self.layers = {"auto": MAX_LAYERS, "none": 0}.get(unwrap, 1)  # of envelopes, at most
+        self.wrapping: Wrapping | None = None  # of each event, once one has opened a run
+        self.last: Wrapping = BARE  # of the last event
+        self.head = b""  # how the last envelope begins
 
     def read(self, frame: Frame) -> Iterable[tuple[bytes, Any]]:
         """The lines of a frame with their events; whoever takes them counts those that pass."""
         if isinstance(frame, RejectedPiece):
             return [(frame.data, self.reject(frame))]
-        if holds_nothing(frame) and not (b"{" in frame and self.decide()):
-            return self.read_nothing(frame)
-        lines = lines_of(frame)
-        if self.decide():  # an event without it is somebody else's
+        return self.events_of(lines_of(frame))
+
+    def events_of(self, lines: list[bytes]) -> Iterable[tuple[bytes, Any]]:
+        if self.decide() != BARE:
             return self.read_one_by_one(lines)
         try:  # msgspec doesn't validate the strings that it skips
-            if not frame.isascii():
-                b"".join([line for line in lines if not line.isascii()]).decode()
-            events, self.last_prefix = [*map(self.source.decode, lines)], ""
-            return zip(lines, events, strict=True)
+            b"".join([line for line in lines if not line.isascii()]).decode()
+            return zip(lines, [*map(self.source.decode, lines)], strict=True)
         except DECODE_ERRORS:
             return self.read_one_by_one(lines)
 
-    def read_nothing(self, frame: bytes) -> Iterator[tuple[bytes, Any]]:
-        """One event for all lines of a frame in which each is empty, or an empty object."""
-        begin = self.source.at
-        if b"{" in frame:
-            objects = filter(None, map(bytes.strip, lines_of(frame)))
-            yield b"\n".join((*objects, b"")), self.event_type()
-        self.source.at = begin + frame.count(b"\n") + (frame[-1:] not in b"\n")
+    def read_one_by_one(self, lines: list[bytes]) -> Iterator[tuple[bytes, Any]]:
+        """The same for a block with a difficult line, or before a run: damage affects that line
+        alone."""
+        begin, decided = self.source.at, self.decide()
+        for number, line in enumerate(lines):
+            if not (text := line.strip(BLANKS)):
+                continue
+            self.source.at = begin + number
+            if b"{" not in text and text.isascii() and not CRI_LINE.match(text):
+                if stripped(text):
+                    yield line.removesuffix(b"\n") + b"\n", NO_EVENT
+                continue
+            if not decided and self.decide() == BARE:
+                yield from self.events_of(lines[number:])
+                return
+            for layers, whole in self.peel(line):
+                for pair in self.examine(layers, whole):
+                    self.source.at = begin + number
+                    yield pair
+        self.source.at = begin + len(lines)
 
-    def decide(self) -> str | None:
-        """What stands before each event of the FILE, if one has shown its agent."""
-        if self.prefix is None and self.source.has_run_begun:
-            self.prefix = self.last_prefix
-        return self.prefix
+    def finish(self) -> Iterator[tuple[bytes, Any]]:
+        """What is left of lines that came in pieces."""
+        for text in self.pieces.begun.values():
+            self.source.at -= 1
+            yield from self.examine((self.wrapping or self.last)[:-1], bytes(text))
+
+    def decide(self) -> Wrapping | None:
+        """What each event of the FILE is wrapped in, if one has opened a run."""
+        if self.wrapping is None and self.source.has_run_begun:
+            self.wrapping = self.last
+        return self.wrapping
 
     def reject(self, piece: RejectedPiece) -> Rejected:
-        if piece.reason is OUTSIDE:
-            return ELSEWHERE if b"{" in piece.data else NO_EVENT
         if not piece.reason:
             self.source.at -= 1  # it goes on in a line that counts
             return Rejected("")
         braced = self.decide() or self.source.documents or piece.data.lstrip(BLANKS)[:1] == b"{"
         return Rejected(piece.reason if braced else None)
 
-    def read_one_by_one(self, lines: list[bytes]) -> Iterator[tuple[bytes, Any]]:
-        """The same for a block with a difficult line: damage affects that line alone."""
-        begin = self.source.at
-        for number, line in enumerate(lines, begin):
-            text = stripped(line)
-            examined: Any = self.examine(text) if text else []
-            if isinstance(examined, Rejected):
-                examined = [(line.removesuffix(b"\n") + b"\n", examined)]
-            for pair in examined:
-                self.source.at = number
-                yield pair
-        self.source.at = begin + len(lines)
+    def peel(self, line: bytes, layers: Wrapping = ()) -> Iterator[tuple[Wrapping, Frame]]:
+        """The lines that a line completes, without envelopes; and the envelopes that came off."""
+        piece = self.find_envelope(line, layers)
+        if piece is None:
+            yield layers, line
+            return
+        if not layers:
+            self.head = line[: line.find(b":") + 1]
+        brace = 0 if piece.place == CRI else line.find(b"{")
+        prefix = prefix_kind(line[:brace]) if brace else ""
+        self.source.wrapped = True
+        for whole in self.pieces.join((layers, piece.place, piece.writer), piece):
+            inside = (*layers, (prefix, piece.place, piece.stream))
+            if isinstance(whole, RejectedPiece):
+                yield inside, whole
+            else:
+                yield from self.peel(whole, inside)
 
-    def examine(self, text: bytes) -> list[tuple[bytes, Event]] | Rejected:
-        """The events in a line, if its prefix is like the others of the FILE."""
-        found = self.find_events(text)
-        if isinstance(found, Rejected):
-            return found
-        prefix, events = found
-        kind, expected = prefix_kind(prefix), self.decide()
-        if expected not in (None, kind):
-            return ELSEWHERE if expected else NO_EVENT
-        self.last_prefix = kind
-        return events
+    def find_envelope(self, line: bytes, layers: Wrapping) -> Wrapped | None:
+        """What is in a line that is the envelope that its FILE has here, or may have."""
+        if len(layers) >= self.layers:
+            return None
+        known, places = self.named, self.places
+        if expected := self.decide():
+            layer = expected[len(layers)]
+            if isinstance(layer, str):
+                return None
+            known, places = True, (layer[1],)
+        for piece in contents(line, places, named=self.named):
+            begun = (layers, piece.place, piece.writer) in self.pieces.begun
+            if known or begun or piece.stream or piece.ended or holds_event(piece.text, MAX_LAYERS):
+                return piece
+        return None
 
-    def find_events(self, text: bytes) -> tuple[bytes, list[tuple[bytes, Event]]] | Rejected:
+    def examine(self, layers: Wrapping, line: Frame) -> Iterator[tuple[bytes, Any]]:
+        """The events in a line that has been peeled, if it was wrapped as the others are."""
+        if isinstance(line, RejectedPiece):
+            yield line.data, Rejected(line.reason)
+            return
+        if not (text := stripped(line)):
+            return
+        expected, (prefix, found) = self.decide(), self.find_events(text)
+        if found is not NO_EVENT:
+            wrapping = (*layers, prefix_kind(prefix) if prefix else "")
+            if not isinstance(found, Rejected):
+                if expected in (None, wrapping):
+                    self.last = wrapping
+                    yield from found
+                    return
+                found = Rejected(None, text[len(prefix) :])
+            elif not self.is_damaged(text, wrapping):
+                found = NO_EVENT
+        yield line.removesuffix(b"\n") + b"\n", found
+
+    def is_damaged(self, text: bytes, wrapping: Wrapping) -> bool:
+        """Is a line that can't be decoded wrapped as the others are, or a broken envelope?"""
+        if self.head and text.startswith(self.head):
+            return not members(text)
+        expected = self.decide()
+        return wrapping == expected if expected else wrapping[-1] == ""
+
+    def find_events(self, text: bytes) -> tuple[bytes, list[tuple[bytes, Event]] | Rejected]:
         """What stands before the events in a line, and each with its line. There may be several:
         of files that were joined without LF between them, or in an array."""
         labels = LABELS_PREFIX.match(text)
@@ -3059,20 +3029,20 @@ class Reader:
         if text[:1] == b"[" and (several := self.read_several(text)):
             return b"", several
         if not text[:4].isascii() and (what := format_of(text, COMPRESSED)):
-            return Rejected(what)
+            return b"", Rejected(what)
         if brace < 0:
-            return NO_EVENT
+            return b"", NO_EVENT
+        prefix, text = text[:brace], text[brace:]
         try:
-            event = read_again(self.event_type, text[brace:])
+            event = read_again(self.event_type, text)
         except (ValueError, RecursionError) as error:
-            if several := self.read_several(text[brace:]):
-                return text[:brace], several
-            reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-            damaged = prefix_kind(text[:brace]) == (self.prefix or "")
-            return Rejected(reason) if damaged else NO_EVENT
-        if brace and event.type is None and not says_kind(members(text[brace:])):
-            return NO_EVENT
-        return text[:brace], [(text[brace:], event)]
+            deep = isinstance(error, RecursionError)
+            return prefix, self.read_several(text) or Rejected(
+                "nested too deeply" if deep else str(error)
+            )
+        if prefix and event.type is None and not says_kind(members(text)):
+            return prefix, NO_EVENT
+        return prefix, [(text, event)]
 
     def read_several(self, text: bytes) -> list[tuple[bytes, Event]]:
         """The events of an array, or those that follow each other; none unless all can be read, and
@@ -6801,22 +6771,6 @@ def form_of(kind: type[Translator], event: Event) -> type[Translator]:
     return GrokMessages if kind is Grok and event.type in CLAUDE_TYPES else kind
 
 
-def words_or_calls_in(line: bytes, maker: EventMaker) -> Iterator[tuple[bytes, str | None]]:
-    """What an agent says or does in a line, wrapped or not, that is neither an error nor the end of
-    a run; and the session that it names."""
-    text = line[max(line.find(b"{"), 0) :]
-    for inner in (text, *(piece.text for piece in contents(text))):
-        event = decode_as(inner, Event)
-        event.raw = inner
-        if shows_agent(event, inner):
-            kind = form_of(TRANSLATORS[recognize(inner) or Cursor.name], event)
-            name = kind.session_in(event)
-            events = kind(maker).translate(event) if kind.translates else ()
-            kinds = {one.kind for one in events} or {event_kind(event)}
-            if event.type != "error" and END not in kinds and kinds & {INIT, ACT}:
-                yield inner, name
-
-
 CLAUDE_TYPES = ("system", "assistant", "user", "result", "stream_event")
 
 
@@ -7302,10 +7256,12 @@ class Runs:
         reporter.report_unshown(file)
         matches, self.matches = describe_matches(self.matches), {}
         file.ended, file.limit = True, self.limits.reached
+        if file.elsewhere:
+            reporter.message(f"{file.elsewhere}: {WRAPPED_OTHERWISE}")
         if file.copies:
             left = f"{plural(len(file.copies), 'run')} left out"
             reporter.message(f"{file.source.name}: {left}: also at {first_names(file.copies)}")
-        unknown = bool(file.unexplained() or file.is_only_head() or file.second_stream_at)
+        unknown = bool(file.unexplained() or file.is_only_head())
         runless = not (file.runs or file.has_run)
         counts = self.selects == ALL_RUNS or (runless and self.selects == BY_NUMBER)
         if matches and self.selects == ALL_RUNS:
@@ -7337,6 +7293,9 @@ class Runs:
             )
 
 
+WRAPPED_OTHERWISE = (
+    "prose, since the first event was wrapped in another way; sed 's/^[^{]*{/{/' takes prefixes off"
+)
 GIVEN_UP = "least recently active of more than {} open runs"
 
 
@@ -7457,7 +7416,7 @@ class Sessions:
             if event.type is None and self.is_rejected(line, event):
                 continue
             event.raw = runs.line = line
-            runs.lines = 1 if event.type else line.count(b"\n") or 1
+            runs.lines = 1
             stated = event.session_id
             session, own = self.session_of(event)
             for one in self.translate(session, event, own=own):
@@ -7494,8 +7453,8 @@ class Sessions:
         reason = None
         if type(event) is Rejected:
             reason = event.reason
-            if event.elsewhere and not file.second_stream_at and self.begins_another(line):
-                file.second_stream_at = file.source.where()
+            if event.elsewhere and not file.elsewhere and recognize(event.elsewhere):
+                file.elsewhere = file.source.where()
         else:
             event.raw = line
             if not (file.source.has_run_begun and wraps_event(event)):
@@ -7505,13 +7464,6 @@ class Sessions:
         else:
             reporter.reject(file, reason, line)
         return True
-
-    def begins_another(self, line: bytes) -> bool:
-        """Is a line in another wrapping of an agent's run that is none of this FILE's?"""
-        return any(
-            name not in self.table and (name or line.startswith(text))
-            for text, name in words_or_calls_in(line, self.maker)
-        )
 
     # Whose an event is.
 
@@ -7593,7 +7545,6 @@ class Sessions:
         if session.agent or not here.current.translator:
             here.current = here.last[session.spoken] = session
         if session.agent:
-            source.recognized = True
             source.decode = session.translator.decode if session.translator else self.decode
         if len(self.table) > MAX_RUNS:
             oldest = next(iter(self.table.values()))
@@ -15010,14 +14961,14 @@ def follow_streams(
         for name, arriving in streams:
             source = Source(name)
             sessions.begin_file(source)
-            reader = Reader(source, sessions.maker.event_type)
-            frames = read_frames(source, arriving, max_line, unwrap)
-            for frame in frames:
+            reader = Reader(source, sessions.maker.event_type, max_line, unwrap)
+            for frame in read_frames(source, arriving, max_line):
                 if source.looks_like and not source.at:
                     reporter.explain(sessions.here.file)
                 yield sessions.follow(reader.read(frame))
                 if not frame:
                     reporter.explain_early(sessions.here.file, silent=True)
+            yield sessions.follow(reader.finish())
             yield sessions.end_file()
         yield sessions.runs.end_command()
         yield sessions.end_input()
