@@ -173,7 +173,6 @@ KEPT_PROSE = 100  # others kept: one may be the reason of a failure; no private 
 SESSION_PREFIX = 8  # characters of a session ID that messages show
 NAMES_SHOWN = 5  # names that a message lists: open calls, types
 LINES_OF_AN_AGENT = 3  # of unknown types, beside the end of a run: fewer may be a wrapper's
-LINES_TO_HINT = 10  # lines without a run, after which a message says what they look like
 MAX_HELD_MESSAGES = 1000  # messages that wait for the end of a table on a terminal
 TELLTALE = 12  # bytes of a known value whose occurrence triggers the full search
 SHORTEST = 8  # characters: shorter values of variables or --secrets-file aren't hidden
@@ -976,10 +975,9 @@ class Source:
         self.name = file_name(name)
         self.at = 0  # the number of the current line, or object
         self.documents = False  # JSON that is not lines
-        self.looks_like = ""  # the format of a FILE that is no stream, and a hint
+        self.looks_like = ""  # the format of a FILE that is no stream, and a hint, once it is known
         self.head = b""  # its first bytes
         self.has_run_begun = False  # one has opened a run, as an end alone does not
-        self.wrapped = False  # a log collector wrote it
         self.decode: Callable[[bytes], Any] = bytes  # for lines of the agent that wrote the last
 
     def with_head(self, arriving: Iterable[bytes]) -> Iterator[bytes]:
@@ -2280,16 +2278,17 @@ def is_binary(line: bytes) -> bool:
     return len(strange) > 5 and len(strange) > len(text) // 4 and {*strange} != {"\ufffd"}
 
 
-class OutsideEvents(Struct):
-    """The events of a FILE outside any run that may belong to the same one."""
+class Outside(Struct):
+    """Events of a FILE outside any run."""
 
     where: str  # FILE:LINE of the first
     count: int = 0
-    certain: bool = False  # they belong to a run whose beginning or end is unknown
-    known: bool = False  # one shows an agent that is known
     types: dict[str, None] = {}
-    untyped: int = 0  # objects without a type that are no lines of a log
-    error: str = ""  # the message of the last error event
+
+    def add(self, kind: str | None) -> None:
+        self.count += 1
+        if kind and len(self.types) < MAX_NAMES:
+            self.types[kind] = None
 
 
 class FileNotes:
@@ -2309,11 +2308,12 @@ class FileNotes:
         self.elsewhere = ""  # the place of the first event that is wrapped in another way
         self.copies: list[str] = []  # where its runs stand in other FILEs
         self.limit = ""  # that ended the reading of it
-        self.story_name = ""  # the last of the stories that was told
-        self.story = ""  # what it said
-        self.outside: dict[
-            object, OutsideEvents
-        ] = {}  # by the session, or the next run that counts
+        self.story = ""  # why it has no run
+        # Of agents that are known, by the session or what else they may belong to; the others.
+        self.outside: dict[object, Outside] = {}
+        self.unknown = Outside("")
+        self.untyped = 0  # of the others: objects without a type that are no lines of a log
+        self.error = ""  # the message of the last error among them
 
     def take_counts(self) -> collections.Counter[str]:
         """The rejected lines that are a run's, rather than of all together."""
@@ -2327,16 +2327,16 @@ class FileNotes:
         """Is it the head of a saved session? A line alone is no run of that."""
         return self.is_saved and not self.has_lines_of_run
 
-    def unexplained(self) -> list[OutsideEvents]:
-        """Events that are no run's in the same FILE: an end alone doesn't explain many."""
+    def unexplained(self) -> list[Outside]:
+        """Events of agents that are known for which there is no run."""
+        groups = self.outside.items()
+        return [one for name, one in groups if name is not None or not self.has_run]
+
+    def is_unknown_agents(self) -> bool:
+        """Is it no agent's that is known? An end alone doesn't explain many types."""
         only_ends = self.has_run and not self.has_lines_of_run
-        return [
-            group
-            for group in self.outside.values()
-            if group.certain
-            or not self.has_run
-            or (only_ends and max(len(group.types), group.untyped) >= LINES_OF_AN_AGENT)
-        ]
+        many = max(len(self.unknown.types), self.untyped) >= LINES_OF_AN_AGENT
+        return self.unknown.count > 0 and (not self.has_run or (only_ends and many))
 
 
 # Prose that is no reason for a failure: a setting of a file that was given by mistake, and a line
@@ -2422,8 +2422,10 @@ class Reporter:
 
     def reject(self, file: FileNotes, reason: str | None, line: bytes) -> None:
         """Save a line that isn't an event, and show or count it; without a reason it is prose."""
-        if reason is None and not file.has_run and is_binary(line):
-            file.source.looks_like = "binary data"
+        if not (file.has_run or file.source.looks_like):
+            form = foreign_form(file.source.head) if not file.rejected else ""
+            binary = "binary data" if reason is None and is_binary(line) else ""
+            file.source.looks_like = form or binary
         self.save_rejected(line)
         self.damaged = self.damaged or reason is not None
         for counts in (self.counts, file.counts):
@@ -2434,7 +2436,6 @@ class Reporter:
         if shown:
             text = self.catch_up(file)
             self.message(": ".join(filter(None, (file.source.where(), reason, text))))
-        self.explain_early(file)
 
     def catch_up(self, file: FileNotes) -> str:
         """Redact the rejected lines that wait for it, and return the last one, for people."""
@@ -2448,24 +2449,11 @@ class Reporter:
         file.waiting.clear()
         return text
 
-    def explain_early(self, file: FileNotes, *, silent: bool = False) -> None:
-        """Explain a FILE without a run after some events, or when it falls silent, unless a run is
-        to be expected, since it shows an agent. Lines of a CI job or of a log may come first."""
-        outside = file.outside.values()
-        due = outside and (silent or file.source.at >= LINES_TO_HINT)
-        if file.story_name or file.has_run or file.source.wrapped or not due:
-            return
-        if not any(group.known for group in outside):
-            self.explain(file)
-
     def explain(self, file: FileNotes) -> None:
-        """Say once what a FILE without a run is, or that it has events outside of runs."""
+        """Say what a FILE without a run is, or that it has events outside of runs."""
         self.catch_up(file)
-        name, what = next(stories(self, file))
-        if name != file.story_name:
-            self.message(what)
-        told = what.removeprefix(file.source.name)
-        file.story_name, file.story = name, re.sub(r"\A(?::#?[0-9]+)?[: ]*", "", told)
+        begin, file.story, hint = story_of(self, file)
+        self.message(begin + file.story + hint)
 
     def list_names(self, names: Iterable[str]) -> str:
         """The first few names of tools or types, without secrets."""
@@ -2481,38 +2469,44 @@ class Reporter:
         file.rejected = 0
 
 
-# What begins like a log, but is something else -> how that looks.
-OTHER_FILES = {
-    "a table that agentfmt wrote": regex(
-        rb'\{"session":(?:null|"[^"]*"),"run":\w+,"(?:agent|call_id)":'
-    ),
-    "a program, or a core dump": regex(rb"\x7fELF"),
-    "a report of tests in JUnit's XML": regex(rb"\s*<(?s:.{0,900})<?\btestsuites?\b"),
-    "what go test -json writes": regex(rb'\s*\{"(?:Time":"[^"]*",")?Action":"\w+"'),
-    "a Jupyter notebook": regex(
-        rb'\s*\{\s*"(?:cells|metadata|nbformat)"(?s:.{0,900}?)"(?:cell_type|nbformat)"'
-    ),
-    "a table with commas (CSV)": regex(
-        rb'"?\w[\w .-]*"?(?:,"?\w[\w .-]*"?){2,}\r?\n[^,{\n]*(?:,[^,\n]*){2,}'
-    ),
+# How a FILE begins that is no stream -> what it is, and a hint.
+FOREIGN = {
+    what: regex(pattern, re.IGNORECASE)
+    for pattern, what in (
+        (rb"\x1f\x8b", "gzip data: zcat FILE | agentfmt"),
+        (rb"PK\x03\x04", "a zip archive: unzip -p FILE | agentfmt"),
+        (rb"\xfd7zXZ\0", "xz data: xzcat FILE | agentfmt"),
+        (rb"\x28\xb5\x2f\xfd", "zstd data: zstdcat FILE | agentfmt"),
+        (rb"BZh", "bzip2 data: bzcat FILE | agentfmt"),
+        (rb"\xff\xfe|\xfe\xff", "UTF-16: iconv -f UTF-16 -t UTF-8 FILE | agentfmt"),
+        (rb"\{\0", "UTF-16: iconv -f UTF-16LE -t UTF-8 FILE | agentfmt"),
+        (rb"\0\{", "UTF-16: iconv -f UTF-16BE -t UTF-8 FILE | agentfmt"),
+        (rb"<!doctype html|<html", "an HTML page: download the log as text"),
+        (rb"\x89PNG|\xff\xd8\xff|GIF8", "a picture"),
+        (rb"%PDF", "a PDF document"),
+        (rb"\x7fELF", "a program, or a core dump"),
+        (rb"\s*<(?s:.{0,900})<?\btestsuites?\b", "a report of tests in JUnit's XML"),
+        (rb"<\?xml", "XML"),
+        (
+            rb'\{"session":(?:null|"[^"]*"),"run":\w+,"(?:agent|call_id)":',
+            "a table that agentfmt wrote",
+        ),
+        (rb'\s*\{"(?:Time":"[^"]*",")?Action":"\w+"', "what go test -json writes"),
+        (
+            rb'\s*\{\s*"(?:cells|metadata|nbformat)"(?s:.{0,900}?)"(?:cell_type|nbformat)"',
+            "a Jupyter notebook",
+        ),
+        (
+            rb'"?\w[\w .-]*"?(?:,"?\w[\w .-]*"?){2,}\r?\n[^,{\n]*(?:,[^,\n]*){2,}',
+            "a table with commas (CSV)",
+        ),
+    )
 }
 
 
-def events_outside(reporter: Reporter, file: FileNotes, groups: Sequence[OutsideEvents]) -> str:
-    """The events of a FILE that belong to no run; without a run they may be an unknown agent's."""
-    types = {kind: None for group in groups for kind in group.types}
-    listed, s = reporter.list_names(types), "s" if len(types) > 1 else ""
-    recognized = any(group.known for group in groups)
-    if not recognized and not file.has_lines_of_run:
-        what = f"type{s}: {listed})" if types else f"objects without a type); {NAME_MEMBER}"
-        return f"{file.source.name}: no agent that I know wrote this ({what}"
-    kinds = f" ({listed})" if recognized else f" of unknown type{s} ({listed})"
-    if not types:
-        kinds = " without a type"
-    count = sum(group.count for group in groups)
-    error = next(filter(None, (group.error for group in groups)), "")
-    what = f"{plural(count, 'event')}{kinds} {'belongs' if count == 1 else 'belong'} to no run"
-    return ": ".join(filter(None, (groups[0].where, what, error)))
+def foreign_form(head: bytes) -> str:
+    """The format of a file that begins so, and a hint; or ""."""
+    return next((what for what, pattern in FOREIGN.items() if pattern.match(head)), "")
 
 
 NAME_MEMBER = "if a member holds an agent's lines, name it with --unwrap"
@@ -2522,24 +2516,32 @@ AS_EVENTS = (
 )
 
 
-def stories(reporter: Reporter, file: FileNotes) -> Iterator[tuple[str, str]]:
-    """What a FILE without a run is, or with events outside of runs, each with a word for it: the
-    first is said."""
+def story_of(reporter: Reporter, file: FileNotes) -> tuple[str, str, str]:
+    """What a FILE without a run is, or with events outside of runs: what stands before it in a
+    message, the text itself, and a hint."""
     source, name = file.source, file.source.name
     if file.limit:
-        yield "limit", f"{name}: {file.limit}"
-    known = (what for what, pattern in OTHER_FILES.items() if pattern.match(source.head))
-    if not file.has_run and (what := next(known, source.looks_like)):
-        yield "form", f"{name}: this is {what}"
+        return f"{name}: ", file.limit, ""
+    if not file.has_run and source.looks_like:
+        return f"{name}: ", f"this is {source.looks_like}", ""
     if groups := file.unexplained():
-        yield "events", events_outside(reporter, file, groups)
+        count = sum(group.count for group in groups)
+        types = reporter.list_names(kind for group in groups for kind in group.types)
+        noun = f"{plural(count, 'event')} ({types})" if types else plural(count, "event")
+        what = f"{noun} {'belongs' if count == 1 else 'belong'} to no run"
+        return f"{groups[0].where}: ", ": ".join(filter(None, (what, file.error))), ""
+    if file.is_unknown_agents():
+        types = reporter.list_names(file.unknown.types)
+        named = f"type{'s' if len(file.unknown.types) > 1 else ''}: {types}"
+        what = f"no agent that I know wrote this ({named if types else 'objects without a type'})"
+        return f"{name}: ", what, "" if types else f"; {NAME_MEMBER}"
     if file.is_only_head():
-        yield "saved", f"{name}: only the head of a saved session, without a run"
+        return f"{name}: ", "only the head of a saved session, without a run", ""
     if not (source.at or source.documents):
-        yield "empty", f"{name} is empty: the agent wrote nothing"
-    if file.prose and not file.story_name:
-        yield "end", f"{name}: no events: {file.prose}; if this is an agent's text, {AS_EVENTS}"
-    yield "end", f"{name}: no events: {file.prose or AS_EVENTS}"
+        return f"{name} ", "is empty: the agent wrote nothing", ""
+    if file.prose:
+        return f"{name}: no events: ", file.prose, f"; if this is an agent's text, {AS_EVENTS}"
+    return f"{name}: ", f"no events: {AS_EVENTS}", ""
 
 
 # ---------------------------------------------------------------- reading
@@ -2569,33 +2571,6 @@ class RejectedPiece(NamedTuple):
 Frame: TypeAlias = "bytes | RejectedPiece"
 
 
-# Heads of files in other formats, in lower case -> the format, and a hint.
-COMPRESSED = {
-    b"\x1f\x8b": "gzip data: zcat FILE | agentfmt",
-    b"pk\x03\x04": "a zip archive: unzip -p FILE | agentfmt",
-    b"\xfd7zxz\0": "xz data: xzcat FILE | agentfmt",
-    b"\x28\xb5\x2f\xfd": "zstd data: zstdcat FILE | agentfmt",
-    b"bzh": "bzip2 data: bzcat FILE | agentfmt",
-}
-OTHER_FORMATS = COMPRESSED | {
-    b"\xff\xfe": "UTF-16: iconv -f UTF-16 -t UTF-8 FILE | agentfmt",
-    b"\xfe\xff": "UTF-16: iconv -f UTF-16 -t UTF-8 FILE | agentfmt",
-    b"{\0": "UTF-16: iconv -f UTF-16LE -t UTF-8 FILE | agentfmt",
-    b"\0{": "UTF-16: iconv -f UTF-16BE -t UTF-8 FILE | agentfmt",
-    b"<!doctype html": "an HTML page: download the log as text",
-    b"<html": "an HTML page: download the log as text",
-    b"<?xml": "XML",
-    **dict.fromkeys((b"\x89png", b"\xff\xd8\xff", b"gif8"), "a picture"),
-    b"%pdf": "a PDF document",
-}
-
-
-def format_of(text: bytes, formats: dict[bytes, str]) -> str:
-    """The format of a file that begins so, and a hint; or ""."""
-    start = text[:16].lower()
-    return next((what for magic, what in formats.items() if start.startswith(magic)), "")
-
-
 def read_frames(
     source: Source, arriving: Iterator[bytes], limit: int = MAX_LINE
 ) -> Iterator[Frame]:
@@ -2606,13 +2581,8 @@ def read_frames(
         if not chunk:
             yield b""
         head += chunk
-        begins = any(magic.startswith(head[:16].lower()) for magic in OTHER_FORMATS)
-        if len(head) > BLOCK or not (begins or UNDECIDED.fullmatch(head)):
+        if len(head) > BLOCK or not UNDECIDED.fullmatch(head):
             break
-    source.looks_like = format_of(head, OTHER_FORMATS)
-    if source.looks_like:
-        yield from map(RejectedPiece, itertools.chain((head,), arriving))
-        return
     head = head.removeprefix(BOM)
     source.documents = DOCUMENTS.match(head) is not None
     framing = document_frames if source.documents else line_frames
@@ -2956,7 +2926,8 @@ class Reader:
         if not piece.reason:
             self.source.at -= 1  # it goes on in a line that counts
             return Rejected("")
-        braced = self.decide() or self.source.documents or piece.data.lstrip(BLANKS)[:1] == b"{"
+        wrapped = self.decide() not in (None, BARE)
+        braced = wrapped or self.source.documents or piece.data.lstrip(BLANKS)[:1] == b"{"
         return Rejected(piece.reason if braced else None)
 
     def peel(self, line: bytes, layers: Wrapping = ()) -> Iterator[tuple[Wrapping, Frame]]:
@@ -2969,7 +2940,6 @@ class Reader:
             self.head = line[: line.find(b":") + 1]
         brace = 0 if piece.place == CRI else line.find(b"{")
         prefix = prefix_kind(line[:brace]) if brace else ""
-        self.source.wrapped = True
         for whole in self.pieces.join((layers, piece.place, piece.writer), piece):
             inside = (*layers, (prefix, piece.place, piece.stream))
             if isinstance(whole, RejectedPiece):
@@ -3028,7 +2998,7 @@ class Reader:
         brace = text.find(b"{", start, start + MAX_PREFIX + 1)
         if text[:1] == b"[" and (several := self.read_several(text)):
             return b"", several
-        if not text[:4].isascii() and (what := format_of(text, COMPRESSED)):
+        if not text[:4].isascii() and (what := foreign_form(text)):
             return b"", Rejected(what)
         if brace < 0:
             return b"", NO_EVENT
@@ -6743,12 +6713,6 @@ def is_empty(event: Event) -> bool:
     return needs is not None and members(event.raw).keys().isdisjoint((needs, "session_id"))
 
 
-def shows_agent(event: Event, line: bytes) -> bool:
-    """Is a line one of an agent that is known?"""
-    own = event.type in CURSOR_TYPES and not is_empty(event)
-    return own or recognize(line) is not None or wraps_event(event)
-
-
 TRANSLATORS: dict[str, type[Translator]] = {"amp": Claude, "qwen": Claude} | {
     each.name: each
     for each in (
@@ -6986,34 +6950,28 @@ class Runs:
     def outside_run(self, session: Session, event: Event) -> None:
         """An event of a session that had a run is late, and ignored. One of a type that is known,
         or an error, belongs to a run whose beginning or end nobody knows."""
+        file, kind = self.file, event.kind
         stray = event.type == "error" and session.key is None
-        if session.has_begun and not stray and event.kind not in TAKEN_BY_KIND:
-            self.file.has_run = True
+        if session.has_begun and not stray and kind not in TAKEN_BY_KIND:
+            file.has_run = True
             return
-        recognized = event.type in CURSOR_TYPES or event.kind != OTHER
-        certain = stray or (recognized and session.key is not None) or event.kind == UNREADABLE
-        self.note_outside(session, event, certain=certain)
-
-    def note_outside(self, session: Session, event: Event, *, certain: bool) -> None:
-        outside: dict[object, OutsideEvents] = self.file.outside
-        key = event.kind if event.kind in TAKEN_BY_KIND else session.key
-        key = key if key in outside or len(outside) < MAX_RUNS else None
-        group = outside.setdefault(key, OutsideEvents(self.where()))
-        group.count += max(self.lines, 1)
-        group.certain = group.certain or certain
-        new = event.type and event.type not in group.types
-        if not group.known and (new or group.count <= LINES_TO_HINT):
-            group.known = shows_agent(event, self.line)
-            self.file.source.looks_like = self.file.source.looks_like or unread_form(event)
-        if event.type and len(group.types) < MAX_NAMES:
-            group.types[event.type] = None
-        elif not event.type and group.untyped < LINES_OF_AN_AGENT:
-            names = members(event.raw).keys()
-            group.untyped += bool(names) and names.isdisjoint(LOG_MEMBERS)
         if event.type == "error":
             said = self.redacted(error_text(event), "error")
-            group.error = excerpt_reason(said) or group.error
-        self.reporter.explain_early(self.file)
+            file.error = excerpt_reason(said) or file.error
+        ours = event.type in CURSOR_TYPES and not is_empty(event)
+        named = session.key is not None and not session.anonymous
+        shown = kind != OTHER and (named or recognize(event.raw) is not None)
+        if stray or ours or shown or kind == UNREADABLE:
+            name: object = STRAY if stray else session.key
+            name = kind if kind in TAKEN_BY_KIND else name
+            if name in file.outside or len(file.outside) < MAX_RUNS:
+                file.outside.setdefault(name, Outside(self.where())).add(event.type)
+            return
+        file.unknown.add(event.type)
+        file.source.looks_like = file.source.looks_like or unread_form(event)
+        if not event.type:
+            names = members(event.raw).keys()
+            file.untyped += bool(names) and names.isdisjoint(LOG_MEMBERS)
 
     def redacted(self, text: str, member: str, run: Run | None = None) -> str:
         """The text of a member, for people."""
@@ -7261,7 +7219,8 @@ class Runs:
         if file.copies:
             left = f"{plural(len(file.copies), 'run')} left out"
             reporter.message(f"{file.source.name}: {left}: also at {first_names(file.copies)}")
-        unknown = bool(file.unexplained() or file.is_only_head())
+        file.source.looks_like = file.source.looks_like or foreign_form(file.source.head)
+        unknown = file.unexplained() or file.is_unknown_agents() or file.is_only_head()
         runless = not (file.runs or file.has_run)
         counts = self.selects == ALL_RUNS or (runless and self.selects == BY_NUMBER)
         if matches and self.selects == ALL_RUNS:
@@ -7309,8 +7268,7 @@ def implied_end(run: Run | None) -> Event:
 
 def file_without_run(file: FileNotes) -> Event:
     """What stands for a FILE without a run: its name, why it has none, and a word for that."""
-    why = file.prose if file.story_name == "end" and file.prose else file.story
-    return no_run(file.source.name, why, failure_in(file.prose))
+    return no_run(file.source.name, file.story, failure_in(file.prose))
 
 
 def no_run(name: str, why: str, word: str | None) -> Event:
@@ -14963,11 +14921,7 @@ def follow_streams(
             sessions.begin_file(source)
             reader = Reader(source, sessions.maker.event_type, max_line, unwrap)
             for frame in read_frames(source, arriving, max_line):
-                if source.looks_like and not source.at:
-                    reporter.explain(sessions.here.file)
                 yield sessions.follow(reader.read(frame))
-                if not frame:
-                    reporter.explain_early(sessions.here.file, silent=True)
             yield sessions.follow(reader.finish())
             yield sessions.end_file()
         yield sessions.runs.end_command()

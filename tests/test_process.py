@@ -135,15 +135,6 @@ def reads(process: subprocess.Popen[bytes]) -> None:
 # ---------------------------------------------------------------- live
 
 
-def test_unknown_input_is_named_when_it_falls_silent(begin: Begin) -> None:
-    process = begin("--exit-zero")
-    write(process, b'{"type":"begin"}\n')
-    assert process.stderr
-    assert b"stdin: no agent that I know wrote this (type: begin)" in process.stderr.readline()
-    write(process, whole_run())
-    assert finish(process) == Ended(READ_LINE, "", 0)
-
-
 RESULT_LINE = (
     b'{"type":"result","subtype":"success","is_error":false,"duration_ms":null,'
     b'"duration_api_ms":null,"result":"","session_id":"%b"}\n' % SESSION.encode()
