@@ -968,29 +968,6 @@ def file_name(name: str) -> str:
     return "stdin" if name == "-" else escape(name)
 
 
-class Source:
-    """A FILE: its name, the place that is read, and what its lines are."""
-
-    def __init__(self, name: str) -> None:
-        self.name = file_name(name)
-        self.at = 0  # the number of the current line, or object
-        self.documents = False  # JSON that is not lines
-        self.looks_like = ""  # the format of a FILE that is no stream, and a hint, once it is known
-        self.head = b""  # its first bytes
-        self.has_run_begun = False  # one has opened a run, as an end alone does not
-        self.decode: Callable[[bytes], Any] = bytes  # for lines of the agent that wrote the last
-
-    def with_head(self, arriving: Iterable[bytes]) -> Iterator[bytes]:
-        """The same chunks, of which the first bytes are noted."""
-        for chunk in arriving:
-            if len(self.head) < HEAD:
-                self.head += chunk[:HEAD]
-            yield chunk
-
-    def where(self) -> str:
-        return f"{self.name}:{'#' if self.documents else ''}{self.at}"
-
-
 @contextlib.contextmanager
 def output_errors(name: str) -> Iterator[None]:
     try:
@@ -1080,6 +1057,11 @@ class Limits:
             yield chunk
             if chunk:
                 self.heard = time.monotonic()
+
+    def close_gate(self, why: str) -> None:
+        """End the command, if there is one, at once."""
+        if self.left and not self.gate:
+            self.gate = why
 
     @property
     def counts(self) -> bool:
@@ -2291,11 +2273,17 @@ class Outside(Struct):
             self.types[kind] = None
 
 
-class FileNotes:
-    """What is known of a FILE, for messages about it."""
+class Source:
+    """A FILE: its name, the place that is read, and what is known of its lines."""
 
-    def __init__(self, source: Source) -> None:
-        self.source = source
+    def __init__(self, name: str) -> None:
+        self.name = file_name(name)
+        self.at = 0  # the number of the current line, or object
+        self.documents = False  # JSON that is not lines
+        self.looks_like = ""  # the format of a FILE that is no stream, and a hint, once it is known
+        self.head = b""  # its first bytes
+        self.has_run_begun = False  # an event has opened a run, as an end alone does not
+        self.decode: Callable[[bytes], Any] = bytes  # for lines of the agent that wrote the last
         self.prose = ""  # the last line of prose since a run ended, usually why the next one fails
         self.due = ""  # what its last line begins, and the next one may go on with
         self.rejected = 0  # lines since the last end of a run
@@ -2315,13 +2303,23 @@ class FileNotes:
         self.untyped = 0  # of the others: objects without a type that are no lines of a log
         self.error = ""  # the message of the last error among them
 
+    def with_head(self, arriving: Iterable[bytes]) -> Iterator[bytes]:
+        """The same chunks, of which the first bytes are noted."""
+        for chunk in arriving:
+            if len(self.head) < HEAD:
+                self.head += chunk[:HEAD]
+            yield chunk
+
+    def where(self) -> str:
+        return f"{self.name}:{'#' if self.documents else ''}{self.at}"
+
     def take_counts(self) -> collections.Counter[str]:
         """The rejected lines that are a run's, rather than of all together."""
         counts, self.counts = self.counts, collections.Counter()
         return counts
 
     def is_stream(self) -> bool:
-        return self.has_run or not self.source.looks_like
+        return self.has_run or not self.looks_like
 
     def is_only_head(self) -> bool:
         """Is it the head of a saved session? A line alone is no run of that."""
@@ -2420,12 +2418,12 @@ class Reporter:
             with output_errors("--rejects"):
                 write_all(self.rejects, data)
 
-    def reject(self, file: FileNotes, reason: str | None, line: bytes) -> None:
+    def reject(self, file: Source, reason: str | None, line: bytes) -> None:
         """Save a line that isn't an event, and show or count it; without a reason it is prose."""
-        if not (file.has_run or file.source.looks_like):
-            form = foreign_form(file.source.head) if not file.rejected else ""
+        if not (file.has_run or file.looks_like):
+            form = foreign_form(file.head) if not file.rejected else ""
             binary = "binary data" if reason is None and is_binary(line) else ""
-            file.source.looks_like = form or binary
+            file.looks_like = form or binary
         self.save_rejected(line)
         self.damaged = self.damaged or reason is not None
         for counts in (self.counts, file.counts):
@@ -2435,9 +2433,9 @@ class Reporter:
         file.waiting.append((reason, line if shown else line[: 4 * CONCEALED]))
         if shown:
             text = self.catch_up(file)
-            self.message(": ".join(filter(None, (file.source.where(), reason, text))))
+            self.message(": ".join(filter(None, (file.where(), reason, text))))
 
-    def catch_up(self, file: FileNotes) -> str:
+    def catch_up(self, file: Source) -> str:
         """Redact the rejected lines that wait for it, and return the last one, for people."""
         text = ""
         for reason, line in file.waiting:
@@ -2449,7 +2447,7 @@ class Reporter:
         file.waiting.clear()
         return text
 
-    def explain(self, file: FileNotes) -> None:
+    def explain(self, file: Source) -> None:
         """Say what a FILE without a run is, or that it has events outside of runs."""
         self.catch_up(file)
         begin, file.story, hint = story_of(self, file)
@@ -2460,11 +2458,11 @@ class Reporter:
         shown = (name if name in TOOLS else self.redaction.text(name, "type") for name in names)
         return first_names(excerpt(name) or "?" for name in shown)
 
-    def report_unshown(self, file: FileNotes) -> None:
+    def report_unshown(self, file: Source) -> None:
         """Say how many rejected lines weren't shown, at the end of a run or a FILE."""
         if file.rejected > REJECTS_SHOWN and file.is_stream():
             more = plural(file.rejected - REJECTS_SHOWN, "more line")
-            self.message(f"{file.source.name}: {more} without an event")
+            self.message(f"{file.name}: {more} without an event")
         self.catch_up(file)
         file.rejected = 0
 
@@ -2516,14 +2514,14 @@ AS_EVENTS = (
 )
 
 
-def story_of(reporter: Reporter, file: FileNotes) -> tuple[str, str, str]:
+def story_of(reporter: Reporter, file: Source) -> tuple[str, str, str]:
     """What a FILE without a run is, or with events outside of runs: what stands before it in a
     message, the text itself, and a hint."""
-    source, name = file.source, file.source.name
+    name = file.name
     if file.limit:
         return f"{name}: ", file.limit, ""
-    if not file.has_run and source.looks_like:
-        return f"{name}: ", f"this is {source.looks_like}", ""
+    if not file.has_run and file.looks_like:
+        return f"{name}: ", f"this is {file.looks_like}", ""
     if groups := file.unexplained():
         count = sum(group.count for group in groups)
         types = reporter.list_names(kind for group in groups for kind in group.types)
@@ -2537,7 +2535,7 @@ def story_of(reporter: Reporter, file: FileNotes) -> tuple[str, str, str]:
         return f"{name}: ", what, "" if types else f"; {NAME_MEMBER}"
     if file.is_only_head():
         return f"{name}: ", "only the head of a saved session, without a run", ""
-    if not (source.at or source.documents):
+    if not (file.at or file.documents):
         return f"{name} ", "is empty: the agent wrote nothing", ""
     if file.prose:
         return f"{name}: no events: ", file.prose, f"; if this is an agent's text, {AS_EVENTS}"
@@ -6815,7 +6813,7 @@ class Session:
     """One conversation with an agent, whoever names it: what translates its lines (None: they are
     Cursor's, or nothing shows yet whose they are), its open run, and what outlives that."""
 
-    def __init__(self, key: str | int | None, file: FileNotes) -> None:
+    def __init__(self, key: str | int | None, file: Source) -> None:
         self.key = key  # its name, the hash of a long one, or None
         self.file = file  # of its last event
         self.agent: str | None = None  # if an event shows it
@@ -6871,12 +6869,11 @@ class Runs:
         self.fail_on, self.fail_unless = fail_on, fail_unless
         self.demands_answer = any(choice.demands_answer() for choice in fail_unless)
         self.matches: Matches = {}  # of --fail-on, outside any run
-        self.file = FileNotes(Source(""))
+        self.file = Source("")
         self.line = b""  # the current one, as it was read
         self.lines = 1  # that make the current event, unless they have made one before
         self.missing_ends: list[Event] = []  # for runs that ended without an event
         self.failures: list[tuple[Run, str]] = []  # messages that follow the output of their runs
-        self.first_given_up, self.given_up = "", 0
         self.seen = collections.Counter[str]()  # what a selector may match, for a summary
         self.matched = set[str]()  # selectors of --fail-on
         self.saved_runs: dict[object, str] = {}  # in saved sessions: the first line -> its place
@@ -6911,8 +6908,8 @@ class Runs:
             run.over = f"more than {plural(limits.max_calls, 'call')}"
         elif limits.max_tokens is not None and tokens > limits.max_tokens:
             run.over = f"more than {plural(limits.max_tokens, 'token')}"
-        if run.over and limits.left and not limits.gate:
-            limits.gate = f"{run.over} at {self.where()}"
+        if run.over:
+            limits.close_gate(f"{run.over} at {self.where()}")
 
     def track(self, run: Run, event: Event) -> None:
         """Remember a call while it is open: its completion may hold nothing but the outcome."""
@@ -6926,7 +6923,7 @@ class Runs:
             event.where = self.where()
 
     def where(self) -> str:
-        return self.file.source.where()
+        return self.file.where()
 
     def ends(self) -> Iterator[Event]:
         """The implied ends: events without a line. Then report why runs failed."""
@@ -6968,7 +6965,7 @@ class Runs:
                 file.outside.setdefault(name, Outside(self.where())).add(event.type)
             return
         file.unknown.add(event.type)
-        file.source.looks_like = file.source.looks_like or unread_form(event)
+        file.looks_like = file.looks_like or unread_form(event)
         if not event.type:
             names = members(event.raw).keys()
             file.untyped += bool(names) and names.isdisjoint(LOG_MEMBERS)
@@ -6999,7 +6996,7 @@ class Runs:
         session.has_begun = True
         self.file.runs += 1
         if event.kind != END:
-            self.file.source.has_run_begun = True
+            self.file.has_run_begun = True
         run.number, run.started_ms = self.file.runs, line_time(Event(raw=self.line))
         if session.settled and run.started_ms:
             self.find_copy(session, run)
@@ -7068,8 +7065,7 @@ class Runs:
                 self.matched.add(choice.text)
                 count, where = matches.get(choice.text, (0, here))
                 matches[choice.text] = (count + 1, where)
-                if self.limits.left and not self.limits.gate:
-                    self.limits.gate = f"--fail-on {choice.text} matched at {here}"
+                self.limits.close_gate(f"--fail-on {choice.text} matched at {here}")
         if run and run.unmet:
             if self.demands_answer:
                 self.note_act(run, event)
@@ -7182,15 +7178,11 @@ class Runs:
         self.fail(session, why, shown or why, failure or "unfinished")
 
     def give_up(self, session: Session) -> None:
-        """Close the run, if any, of a session that is one too many; one message at the end counts
-        them all."""
+        """Fail the run, if any, of a session that is one too many."""
         if session.run:
-            self.reporter.failed = True
-            self.first_given_up = self.first_given_up or str(session.run)
-            self.given_up += 1
-            self.missing_ends.append(implied_end(session.run))
-            session.run.reason, session.run.failure = GIVEN_UP.format(MAX_RUNS), "unfinished"
-            self.end(session)
+            self.close_unfinished(
+                session, f"least recently active of more than {MAX_RUNS} open runs"
+            )
 
     def end_unfinished(self, session: Session) -> None:
         """Fail the run, if any, of a session that is over."""
@@ -7218,8 +7210,8 @@ class Runs:
             reporter.message(f"{file.elsewhere}: {WRAPPED_OTHERWISE}")
         if file.copies:
             left = f"{plural(len(file.copies), 'run')} left out"
-            reporter.message(f"{file.source.name}: {left}: also at {first_names(file.copies)}")
-        file.source.looks_like = file.source.looks_like or foreign_form(file.source.head)
+            reporter.message(f"{file.name}: {left}: also at {first_names(file.copies)}")
+        file.looks_like = file.looks_like or foreign_form(file.head)
         unknown = file.unexplained() or file.is_unknown_agents() or file.is_only_head()
         runless = not (file.runs or file.has_run)
         counts = self.selects == ALL_RUNS or (runless and self.selects == BY_NUMBER)
@@ -7235,29 +7227,21 @@ class Runs:
         """What stands for the failure of --run's command after a good result."""
         limits = self.limits
         if limits.ending and not (limits.stayed or self.reporter.failed):
-            event = no_run(self.file.source.name, limits.ending + AFTER_RESULT, "error")
+            event = no_run(self.file.name, limits.ending + AFTER_RESULT, "error")
             event.type = COMMAND_END
             yield event
 
     def end_input(self) -> None:
-        """Say what was given up, and with a summary which gates have seen nothing of theirs."""
+        """Say with a summary which gates have seen nothing of theirs."""
         for choice in self.fail_on if not self.tells else ():
             if choice.text not in self.matched:
                 seen = plural(self.seen[choice.kind()], choice.kind())
                 self.reporter.message(f"--fail-on {choice.text}: none of {seen}")
-        if self.given_up:
-            more = f" and {self.given_up - 1} more" if self.given_up > 1 else ""
-            self.reporter.failure(
-                f"{self.first_given_up}{more} failed: {GIVEN_UP.format(MAX_RUNS)}"
-            )
 
 
 WRAPPED_OTHERWISE = (
     "prose, since the first event was wrapped in another way; sed 's/^[^{]*{/{/' takes prefixes off"
 )
-GIVEN_UP = "least recently active of more than {} open runs"
-
-
 COMMAND_END = "command"  # the type of an event that stands for the failure of --run's
 
 
@@ -7266,9 +7250,9 @@ def implied_end(run: Run | None) -> Event:
     return SpokenEvent(run=run, unprinted=True, kind=IMPLIED)
 
 
-def file_without_run(file: FileNotes) -> Event:
+def file_without_run(file: Source) -> Event:
     """What stands for a FILE without a run: its name, why it has none, and a word for that."""
-    return no_run(file.source.name, file.story, failure_in(file.prose))
+    return no_run(file.name, file.story, failure_in(file.prose))
 
 
 def no_run(name: str, why: str, word: str | None) -> Event:
@@ -7330,15 +7314,6 @@ def failure_of(event: Event) -> tuple[str, str] | None:
 # another is not read at all, unless it names a conversation.
 
 
-class FileSessions:
-    """What is known of the sessions in a FILE."""
-
-    def __init__(self, source: Source) -> None:
-        self.file = FileNotes(source)
-        self.current = Session(None, self.file)  # of the last line
-        self.last: dict[object, Session] = {}  # by what its lines are: see Session.spoken
-
-
 class Sessions:
     """The sessions of all FILEs, the least recently active first."""
 
@@ -7352,13 +7327,14 @@ class Sessions:
         runs.limits.activity = self.activity
 
     def begin_file(self, source: Source) -> None:
-        self.here = FileSessions(source)
-        self.runs.file = self.here.file
+        self.file = self.runs.file = source
+        self.current = Session(None, source)  # of the last line
+        self.last: dict[object, Session] = {}  # in the FILE, by what its lines are: Session.spoken
         self.going_on: GoingOn = NOT_GOING_ON
 
     def follow(self, lines: Iterable[tuple[bytes, Any]]) -> Iterator[Event]:
         """The events of lines, or what they are translated into, with their runs."""
-        source, runs, unread = self.here.file.source, self.runs, self.maker.unread
+        source, runs, unread = self.file, self.runs, self.maker.unread
         acts = [kind for kind in ACT_TYPES if kind not in unread]
         types, name, run = self.going_on
         for line, event in lines:
@@ -7399,7 +7375,7 @@ class Sessions:
             return NOT_GOING_ON
         if self.runs.fail_on or run.unmet or self.runs.limits.counts:  # which see each event
             return NOT_GOING_ON
-        if not session.agent or not (name or session is self.here.current):
+        if not session.agent or not (name or session is self.current):
             return NOT_GOING_ON  # what follows may show its agent, or belong to another one
         if translator is None:
             return ACT_TYPES, name, run
@@ -7407,15 +7383,15 @@ class Sessions:
 
     def is_rejected(self, line: bytes, event: Any) -> bool:
         """Report a line that isn't an event, or is in another wrapping than those of its FILE."""
-        reporter, file = self.runs.reporter, self.here.file
+        reporter, file = self.runs.reporter, self.file
         reason = None
         if type(event) is Rejected:
             reason = event.reason
             if event.elsewhere and not file.elsewhere and recognize(event.elsewhere):
-                file.elsewhere = file.source.where()
+                file.elsewhere = file.where()
         else:
             event.raw = line
-            if not (file.source.has_run_begun and wraps_event(event)):
+            if not (file.has_run_begun and wraps_event(event)):
                 return False
         if reason == "":
             reporter.save_rejected(line)
@@ -7428,7 +7404,7 @@ class Sessions:
     def session_of(self, event: Event) -> tuple[Session, bool]:
         """The session of an event; and whether the event says so, rather than stands behind another
         one of that session."""
-        current, stated = self.here.current, event.session_id
+        current, stated = self.current, event.session_id
         if not stated and current.translator and event.type in current.translator.own_types:
             return self.enter(current), True
         name = stated or current.reader.session_in(event)
@@ -7456,9 +7432,9 @@ class Sessions:
 
     def session_shown(self, event: Event, agent: str) -> Session:
         """The session of an event that shows its agent."""
-        here, kind = self.here, form_of(TRANSLATORS[agent], event)
-        agent, name, current = stated_agent(event, agent), kind.session_in(event), here.current
-        before = here.last.get(kind if kind.translates else agent)
+        kind, current = form_of(TRANSLATORS[agent], event), self.current
+        agent, name = stated_agent(event, agent), kind.session_in(event)
+        before = self.last.get(kind if kind.translates else agent)
         if kind.init_names and not (name or current.agent) and isinstance(current.key, str):
             name = current.key
         if not (name or kind.translates):
@@ -7487,7 +7463,7 @@ class Sessions:
         """The session in Cursor's vocabulary of which only the last line states the name."""
         if event.type != "result" or not event.session_id:
             return None
-        late = [one for one in self.here.last.values() if one.run and not one.translator]
+        late = [one for one in self.last.values() if one.run and not one.translator]
         if recognize(event.raw) in (None, Cursor.name):
             late.sort(key=lambda one: one.key is None)
         else:  # of a conversion it may look so
@@ -7496,21 +7472,20 @@ class Sessions:
 
     def enter(self, session: Session) -> Session:
         """The FILE goes on with a session, which is now the most recently active one."""
-        here, source = self.here, self.here.file.source
         self.table.pop(session.key, None)
         self.table[session.key] = session
-        session.file = here.file
-        if session.agent or not here.current.translator:
-            here.current = here.last[session.spoken] = session
+        session.file = self.file
+        if session.agent or not self.current.translator:
+            self.current = self.last[session.spoken] = session
         if session.agent:
-            source.decode = session.translator.decode if session.translator else self.decode
+            self.file.decode = session.translator.decode if session.translator else self.decode
         if len(self.table) > MAX_RUNS:
             oldest = next(iter(self.table.values()))
             self.end_session(oldest, self.runs.give_up)
         return session
 
     def new_session(self, name: str | None) -> Session:
-        return Session(session_key(name), self.here.file)
+        return Session(session_key(name), self.file)
 
     def translate(self, session: Session, event: Event, *, own: bool) -> Sequence[Event]:
         """An event in Cursor's vocabulary; one of Cursor's is returned itself.
@@ -7530,7 +7505,7 @@ class Sessions:
             return (event, *self.plan_in(event))
         if self.maker.strict:
             what = f"with -t stream-json, -r {self.maker.strict} works only on Cursor's own streams"
-            raise OutputError(f"{self.here.file.source.where()}: {what}; use -t cursor")
+            raise OutputError(f"{self.file.where()}: {what}; use -t cursor")
         strange = not own and lacks_signs(event, session.reader.name)
         made: Sequence[Event] = session.translator.translate(event, strange=strange)
         if not own and made[0] is event and event.kind is ACT:  # words, as Cursor has them
@@ -7577,7 +7552,7 @@ class Sessions:
     def end_file(self) -> Iterator[Event]:
         """Close the sessions that go with their FILE: those that no line names, or that were
         saved."""
-        file = self.here.file
+        file = self.file
         last = itertools.takewhile(lambda one: one.file is file, reversed(self.table.values()))
         active = [*last][::-1]
         for session in active:
@@ -7608,7 +7583,7 @@ class Sessions:
         translators = (one.translator for one in self.table.values() if one.translator)
         background = [name for translator in translators for name in translator.in_background()]
         shown = [self.runs.redacted(name, "command") for name in background]
-        return Activity(calls, shown, 0 if runs else self.here.file.runs)
+        return Activity(calls, shown, 0 if runs else self.file.runs)
 
     def open_runs(self) -> Iterator[Run]:
         return (session.run for session in self.table.values() if session.run)
@@ -7759,8 +7734,7 @@ class Totals:
         self.unknown: dict[str, int] = {}  # events of unknown type, by type
         self.stated: dict[str, float] = {}  # time, turns, tokens, cost, as results state them
         self.runs_stating: dict[str, int] = {}  # how many runs state each of these
-        self.markers: dict[str, int] = {}  # markers in its events, by rule
-        self.redactions: dict[str, int] = {}  # the ones that were printed
+        self.redactions: dict[str, int] = {}  # markers in its events, by rule
         self.rejected: Mapping[str, int] = {}  # lines that aren't events, by what they are
         self.unused = 0  # secret values that are too weak to search for
         self.runless = 0  # FILEs without a run
@@ -8028,10 +8002,6 @@ def notes_of(run: Run | None) -> RunNotes:
     return cast("RunNotes", run.notes)
 
 
-# Of a class or a secret.
-PRINTED_MARKER = regex(rb"\[(?:REDACTED:)?([\w.:-]+?)(?:: [0-9]+ chars)?\]")
-
-
 class Notes:
     """Notes what writers read: of each run, and the totals of all runs that ended so far."""
 
@@ -8039,10 +8009,7 @@ class Notes:
         self.reporter = reporter
         self.total = Totals()
         self.so_far: dict[Any, float] = {}  # what all runs of a session took, by what and place
-        self.outside = collections.Counter[str]()  # printed redactions outside any run
-        self.reported = collections.Counter[str]()  # those of them that stand in a summary
-        self.run: Run | None = None  # of the event that is being written
-        self.ended = False  # does that event end it?
+        self.reported = collections.Counter[str]()  # redactions outside runs, in a summary
         self.sums = False  # does a writer read totals?
 
     def keep(self, events: Iterable[Event], writers: Sequence[Any]) -> Iterable[Event]:
@@ -8052,14 +8019,13 @@ class Notes:
 
     def note(self, events: Iterable[Event]) -> Iterator[Event]:
         for event in events:
-            self.run, self.ended = run, ends = event.run, False
+            run = event.run
             if run is not None and event.type not in SPOKEN_TYPES:
                 notes = notes_of(run)
                 notes.follow(event)
                 if self.sums:
                     notes.totals.count(event)
-                self.ended = ends = ends_run(event)
-                if ends:
+                if ends := ends_run(event):
                     self.note_end(event, run, notes.totals)
                 yield event
                 event.finished_call = None  # they refer to each other, and events are not collected
@@ -8072,25 +8038,6 @@ class Notes:
             self.total.runless += event.kind == NO_RUN and event.type is None
             self.total.command_failed |= event.type == COMMAND_END
             yield event
-
-    def tallied(self, lines: Iterator[bytes]) -> Iterator[bytes]:
-        return map(self.tally, lines) if self.sums else lines
-
-    def tally(self, line: bytes) -> bytes:
-        """Count the redactions in a line that is printed for the current event."""
-        totals = notes_of(self.run).totals if self.run else None
-        hidden = totals.markers if totals else self.reporter.redaction.counts
-        if not hidden:  # nearly always
-            return line
-        counted = [totals.redactions if totals else self.outside]
-        if self.run and self.ended:
-            counted.append(self.total.redactions)
-        for match in PRINTED_MARKER.finditer(line):
-            name = match[1].decode()
-            if counted[0].get(name, 0) < hidden.get(name, 0):
-                for counts in counted:
-                    add_count(counts, name)
-        return line
 
     def note_end(self, event: Event, run: Run, totals: Totals) -> None:
         """Note how a run ended."""
@@ -8126,8 +8073,9 @@ class Notes:
 
     def add_outside(self, totals: Totals) -> None:
         """Add what was counted outside any run since the last one ended."""
-        add_counts(totals.redactions, self.outside - self.reported)
-        self.reported = self.outside.copy()
+        made = collections.Counter(self.reporter.redaction.counts)
+        add_counts(totals.redactions, made - self.reported)
+        self.reported = made
         totals.unused = self.reporter.unused
 
 
@@ -11279,7 +11227,7 @@ class EventRedactor:
 
     def count(self, new: str, old: str = "") -> None:
         """Count the markers that a change adds, for the summary."""
-        counts = notes_of(self.run).totals.markers if self.run else self.counts
+        counts = notes_of(self.run).totals.redactions if self.run else self.counts
         for text, sign in ((new, 1), (old, -1)):
             for match in ANY_MARKER.finditer(text):
                 name = match[match.lastindex or 0]
@@ -13520,7 +13468,6 @@ class Document(Follower):
         """Note what is left of a run that has ended."""
         part.end()
         part.notes.speech = Speech()  # its words are kept once
-        self.notes.tally(encode_line("\n".join((part.run.reason or "", *part.totals.files))))
         self.size += CHAPTER_SIZE
         if len(self.chapters) > max(self.room // LEAST_CHAPTER, 2):
             self.drop()
@@ -13530,9 +13477,7 @@ class Document(Follower):
         self.grow(step)
 
     def grow(self, step: Step) -> None:
-        """Count what is kept, and its redactions, for all is printed when runs are over. What there
-        will be no room for is left out."""
-        self.notes.tally(encode_line("\n".join(step.texts)))
+        """Count what is kept. What there will be no room for is left out."""
         self.size += step.size
         if self.size > 2 * self.room:
             self.fit(self.room)
@@ -14835,7 +14780,7 @@ def pass_on(events: Iterable[Event], others: list[Writer], notes: Notes) -> Iter
             reporter = notes.reporter
             write = reporter.out.lines.append if other.follows else reporter.write_output
             for line in other.lines((event,)):
-                write(line if other.sums else notes.tally(line))
+                write(line)
 
 
 def make_writers(to: str, view: View, notes: Notes) -> tuple[Writer, list[Writer]]:
@@ -14928,7 +14873,7 @@ def follow_streams(
         yield sessions.end_input()
     except Interrupted:
         runs = [*sessions.open_runs()]
-        reporter.stopped_at = sessions.here.file.source.where()
+        reporter.stopped_at = sessions.file.where()
         if runs:
             reporter.stopped_at += f", with {plural(len(runs), 'run')} open"
         yield sessions.interrupted()
@@ -14983,7 +14928,6 @@ def convert(
         events = shortener.cut(events, reread) if shortener and writer.prose else events
         events = notes.keep(events, (writer, *others))
         lines = writer.lines(pass_on(events, others, notes) if others else events)
-        lines = notes.tallied(lines) if redaction else lines
         out.write(map(shortener.fit, lines) if shortener and not writer.prose else lines)
         out.flush()
 
@@ -15724,7 +15668,7 @@ def holds_a_run(file: str, *, signals: Signals, dialect: str, max_line: int, unw
     for events in follow_streams(streams, sessions, max_line, unwrap):
         if any(event.run and event.run.events > 1 for event in events):
             return True
-        if runs.file.source.looks_like and not runs.file.has_run:
+        if runs.file.looks_like and not runs.file.has_run:
             return False
     return bool(unread) or (runs.file.has_run and not runs.file.is_only_head())
 
@@ -15957,19 +15901,11 @@ def open_append(
     return fd
 
 
-def reserve_standard_descriptors() -> None:
-    """Open closed standard descriptors, lest a FILE take their place and be written to."""
-    for fd, mode in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_RDONLY)):
-        try:
-            os.fstat(fd)
-        except OSError:
-            os.open(os.devnull, mode)  # takes the lowest number that is free
-
-
 def main() -> int:
     """Run the command; returns the exit status (see EXIT_HELP)."""
     gc.freeze()  # imported objects stay
-    reserve_standard_descriptors()
+    while os.open(os.devnull, os.O_RDONLY) < 3:
+        pass  # else a FILE would take the place of a closed standard descriptor
     try:
         status = command.main(prog_name="agentfmt", standalone_mode=False)
         if sys.stdout:  # None where the descriptor is closed

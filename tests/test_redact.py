@@ -1212,20 +1212,17 @@ def test_prose_hides_no_paths_unless_asked() -> None:
     assert "npm: ~/x\n" in redact(data, "-r", "secrets,paths").stderr
 
 
-@pytest.mark.parametrize(("flags", "count"), [
-    (("-t", "stream-json"), 4), (("-t", "stream-json", "--only", "result"), 0),
-    (("-t", "cursor", "--drop", "shell"), 2), (("-t", "text"), 0), (("-t", "text", "-d"), 1),
-    (("-t", "text", "-m", "all"), 1), (("-t", "json", "--actions", "stderr", "-d"), 1),
-    (("-t", "calls"), 1), (("-t", "markdown", "-m", "none"), 1), (("-t", "markdown"), 3),
-])  # fmt: skip
-def test_the_redactions_are_those_in_printed_lines(flags: tuple[str, ...], count: int) -> None:
-    """A marker that stood in the input is none of them, if all others were printed."""
+@pytest.mark.parametrize(
+    "flags", ["-t stream-json", "-t cursor", "-t text -m all -d", "-t markdown"]
+)
+def test_the_redactions_are_those_in_the_events(flags: str) -> None:
+    """A marker that stood in the input is none of them."""
     given, outcome = {"command": f"curl {TOKEN}"}, {"success": {"stdout": TOKEN, "exitCode": 0}}
     data = init() + event("user", message=message(f"use {TOKEN}", "user"))
     data += completed("c", "shellToolCall", outcome, args=given)
     data += assistant(f"I used {TOKEN}\n") + result(result="done")
-    for given_, expected in ((data, count), (data.replace(TOKEN.encode(), MARKER.encode()), 0)):
-        ended = redact(given_, *flags, "-s", "-r", "secrets")
+    for given_, expected in ((data, 4), (data.replace(TOKEN.encode(), MARKER.encode()), 0)):
+        ended = redact(given_, *flags.split(), "-s", "-r", "secrets")
         told = re.findall(r"([0-9]+) redaction", ended.stderr + ended.stdout.decode())
         assert [*map(int, told)] == [expected] * len(told)
         assert bool(told) == bool(expected)

@@ -334,19 +334,3 @@ def test_an_error_event_alone_says_why() -> None:
 ])  # fmt: skip
 def test_prose_is_the_reason_of_one_run(files: dict[str, list[bytes]]) -> None:
     assert convert(files).stderr.endswith(ENDED_SO.format("1 event") + "\n")
-
-
-def test_evicted_runs_are_reported_together_with_their_number(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The next event of such a session opens another run of it, and evicts another session."""
-    monkeypatch.setattr(agentfmt, "MAX_RUNS", 10)
-    names = [f"s{i}" for i in range(12)]
-    rounds = [f(s) for f in (init, user, started_in, user) for s in names]
-    ended = convert([*rounds, *(result(s) for s in names)])
-    assert ended == Ended(
-        b"",
-        "agentfmt: run s0 (stdin:1) and 47 more failed: "
-        "least recently active of more than 10 open runs\n",
-        FAILED,
-    )

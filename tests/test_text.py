@@ -606,7 +606,7 @@ def test_summary_takes_the_redactions_by_rule() -> None:
     runs = (agentfmt.Run(None, f"stdin:{number}") for number in (1, 2))
     events = [agentfmt.Event(type="result", raw=b"{}", run=run, kind=agentfmt.END) for run in runs]
     notes = agentfmt.Notes(report)
-    notes.outside.update({"github-token": 2, "env": 1})
+    redaction.counts |= {"github-token": 2, "env": 1}
     summary = agentfmt.Summary(View(), notes)
     first, second = summary.lines(notes.keep(events, [summary]))
     assert first.endswith(b"3 redactions (github-token 2, env 1)")
