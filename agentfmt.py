@@ -1248,6 +1248,7 @@ class Event(Header, gc=False, rename="\x7f{}".format):  # no line has members of
     where that is printed in its place; ``where`` is its FILE:LINE; ``finished_call`` is the call
     that it ends, while writers read it. Of words, ``stamp`` is the time that another agent's line
     states; ``redacted`` are they as they are shown: None if redaction needs to change nothing.
+    ``hidden`` counts what redaction hid in it, by rule or class.
     """
 
     raw: Internal = b""
@@ -1261,6 +1262,7 @@ class Event(Header, gc=False, rename="\x7f{}".format):  # no line has members of
     finished_call: Internal = None
     stamp: Internal = None
     redacted: Internal = None
+    hidden: Internal = None
 
 
 class OriginalLine(Struct, gc=False, eq=False):
@@ -7734,7 +7736,7 @@ class Totals:
         self.unknown: dict[str, int] = {}  # events of unknown type, by type
         self.stated: dict[str, float] = {}  # time, turns, tokens, cost, as results state them
         self.runs_stating: dict[str, int] = {}  # how many runs state each of these
-        self.redactions: dict[str, int] = {}  # markers in its events, by rule
+        self.redactions: dict[str, int] = {}  # what is hidden in its events, by rule
         self.rejected: Mapping[str, int] = {}  # lines that aren't events, by what they are
         self.unused = 0  # secret values that are too weak to search for
         self.runless = 0  # FILEs without a run
@@ -8009,7 +8011,7 @@ class Notes:
         self.reporter = reporter
         self.total = Totals()
         self.so_far: dict[Any, float] = {}  # what all runs of a session took, by what and place
-        self.reported = collections.Counter[str]()  # redactions outside runs, in a summary
+        self.outside = collections.Counter[str]()  # redactions outside any run, till one ends
         self.sums = False  # does a writer read totals?
 
     def keep(self, events: Iterable[Event], writers: Sequence[Any]) -> Iterable[Event]:
@@ -8020,6 +8022,9 @@ class Notes:
     def note(self, events: Iterable[Event]) -> Iterator[Event]:
         for event in events:
             run = event.run
+            if event.hidden and self.sums and not event.unprinted:
+                counts = notes_of(run).totals.redactions if run else self.outside
+                add_counts(counts, event.hidden)
             if run is not None and event.type not in SPOKEN_TYPES:
                 notes = notes_of(run)
                 notes.follow(event)
@@ -8073,9 +8078,8 @@ class Notes:
 
     def add_outside(self, totals: Totals) -> None:
         """Add what was counted outside any run since the last one ended."""
-        made = collections.Counter(self.reporter.redaction.counts)
-        add_counts(totals.redactions, made - self.reported)
-        self.reported = made
+        add_counts(totals.redactions, self.outside)
+        self.outside.clear()
         totals.unused = self.reporter.unused
 
 
@@ -10283,8 +10287,9 @@ def nothing_of(_written: bytes) -> bytes:
     return b""
 
 
-def char_in_hex(digits: bytes) -> bytes:
-    return bytes([int(digits, 16)])
+def char_in_hex(code: bytes) -> bytes:
+    number = int(code.lstrip(b"ux"), 16)
+    return bytes([number]) if number < 128 else narrow(code[-1:])
 
 
 def entity(name: bytes) -> bytes:
@@ -10293,10 +10298,6 @@ def entity(name: bytes) -> bytes:
         return ENTITIES[name]
     number = int(name[2:], 16) if name[1:2] in b"xX" else int(name[1:])
     return to_utf8(chr(min(number, sys.maxunicode)))
-
-
-def joined_pair(halves: bytes) -> bytes:
-    return to_utf8(join_surrogates(from_utf8(halves)))
 
 
 def narrow(sign: bytes) -> bytes:
@@ -10311,42 +10312,29 @@ ENTITIES = {
 LINE_PREFIX = rb"(%b{1,3})" % BEFORE_LINES.replace("[+-]|", "[+-](?![+-])|").encode("latin-1")
 LINE_PREFIXES = regex(rb"(\n|\\n)" + LINE_PREFIX)
 # The signs are expressions of RE2; each begins with a byte that is found much faster than a class.
-CUT_PAIR = "\xed[\xa0-\xaf][\x80-\xbf]\xed[\xb0-\xbf][\x80-\xbf]"
-ESCAPED_SIGN = r"\\(?:/|(?:u00|x)[2-7]|uff1[ad])"
 READINGS = [
     Reading(*given)
     for given in (
         ("code of a terminal", CODE_BEGIN, b"(%b)" % _CODES, nothing_of),
         ("what tools put before lines", NUMBERED_NAMES, rb"\n" + LINE_PREFIX, nothing_of),
-        ("the same, as JSON spells lines", NUMBERED_NAMES, rb"\\n" + LINE_PREFIX, nothing_of),
         (
-            "escape of JSON or JavaScript", ESCAPED_SIGN,
-            rb"\\+(?:u00|x)([2-7][0-9a-fA-F])", char_in_hex,
+            "escape of JSON or JavaScript", r"\\(?:(?:u00|x)[2-7]|uff1[ad])",
+            rb"\\+((?:u00|x)[2-7][0-9a-fA-F]|uff1[ad])", char_in_hex,
         ),
-        ("escaped slash", ESCAPED_SIGN, rb"\\+(/)", bytes),
         (
             "entity of HTML", r"&(?:[a-z]{2,6}|#[xX]?[0-9a-fA-F]{2,5});",
             rb"&(?:amp;)*(%b|#[0-9]{1,6}|#[xX][0-9a-fA-F]{1,5});" % b"|".join(ENTITIES), entity,
         ),
-        (
-            "character of a URL", r"%(?:25)?(?:2[02367bBcCfF]|3[a-fA-F]|40|5[bB]|7[bB])",
-            rb"%(?:25)*([2-7][0-9a-fA-F])", char_in_hex,
-        ),
-        ("character that events cut", CUT_PAIR, rb"(%b)" % CUT_PAIR.encode("latin-1"), joined_pair),
         ("wide sign", r"\xef\xbc[\x9a\x9d]", rb"\xef\xbc([\x9a\x9d])", narrow),
-        ("the same, as JSON spells it", ESCAPED_SIGN, rb"\\+uff1([ad])", narrow),
     )
 ]  # fmt: skip
-READING_SIGNS = [*dict.fromkeys(reading.sign for reading in READINGS)]
-FURTHER_SIGNS = READING_SIGNS[2:]  # the others are found at the first look for secrets
 
 
 def plain_reading(text: bytes) -> list[Change]:
     """The changes that make a text plain, as a person would read it."""
-    signs = {sign for sign in READING_SIGNS if expression(sign).search(text)}
-    if not signs:
+    some = [reading for reading in READINGS if expression(reading.sign).search(text)]
+    if not some:
         return []
-    some = [reading for reading in READINGS if reading.sign in signs]
     written = re.compile(b"|".join(reading.written for reading in some))
     changes = list[Change]()
     for match in written.finditer(b"\n" + text):  # each line has an end before it: that's fast
@@ -10615,25 +10603,28 @@ class Scanner:
         """The numbers of the texts that may hold secrets. One search looks at all texts together:
         the expressions must not be anchored, and a match may belong to the next text."""
         suspects = set[int]()
-        block, ends = SEAM.join(texts), list[int]()  # where each text ends, with what follows
+        block = SEAM.join(texts)
+
+        @functools.cache
+        def ends() -> list[int]:  # where each text ends, with what follows; nearly never needed
+            return [*itertools.accumulate(len(text) + len(SEAM) for text in texts)]
+
         for look, (begin, stop) in itertools.product(self.looks, self.stretches(block)):
             while begin < stop and (place := look(block, begin, stop)) is not None:
-                ends = ends or [*itertools.accumulate(len(text) + len(SEAM) for text in texts)]
-                number = bisect.bisect_right(ends, place + 1)  # a seam's end is the next text's
+                number = bisect.bisect_right(ends(), place + 1)  # a seam's end is the next text's
                 suspects.add(number)
-                begin = ends[number] - 1
-        for sign in map(expression, FURTHER_SIGNS):
+                begin = ends()[number] - 1
+        for reading in READINGS[2:]:  # the others are found at the first look for secrets
             begin = 0
-            while match := sign.search(block, begin):
-                ends = ends or [*itertools.accumulate(len(text) + len(SEAM) for text in texts)]
-                number = bisect.bisect_right(ends, match.start())
-                first = ends[number] - len(SEAM) - len(texts[number])
-                last = match.end() + NEAR
-                begin = last - NEAR // 2  # what is written so near has been read
-                near = block[max(first, match.start() - NEAR) : last]
+            while match := expression(reading.sign).search(block, begin):
+                number = bisect.bisect_right(ends(), match.start())
+                end = ends()[number]
+                first = end - len(SEAM) - len(texts[number])
+                begin = match.end() + NEAR // 2  # what is written so near has been read
+                near = block[max(first, match.start() - NEAR) : match.end() + NEAR]
                 if number in suspects or self.tells(splice(near, plain_reading(near))):
                     suspects.add(number)
-                    begin = ends[number] - 1
+                    begin = end - 1
         return suspects
 
     def tells(self, text: bytes) -> bool:
@@ -11169,8 +11160,6 @@ class EventRedactor:
         self.classes = classes - {"secrets"}  # these are the scanner's
         self.strict = bool(self.classes - {"paths"})  # strings are redacted by class
         self.homes = homes
-        self.counts: dict[str, int] = {}  # redactions outside any run, by rule or class
-        self.run: Run | None = None  # of the current event
         self.learnt = Learnt()  # by all runs, for what is printed outside of events
         self.catch_up: Callable[[], object] = lambda: None  # redact what came before
         # Identities that had to change: what stands for each, and how often that was so.
@@ -11199,16 +11188,17 @@ class EventRedactor:
         suspects = self.suspects([to_utf8(string.text) for string in rest])
         doubtful = {*assigned, *(rest[number].start for number in suspects)}
         names: dict[tuple[int, str], int] = {}  # equal markers of names in one object
+        hidden = event.hidden = collections.Counter[str]()
 
         def change(string: StringLiteral) -> str:
             if string.start in decided:
-                self.count(decided[string.start], string.text)
+                hidden.update(new_markers(decided[string.start], string.text))
                 return decided[string.start]
             if string.start not in doubtful and not self.is_copy_in(string.text):
                 return string.text
             new = self.redact_string(string, event.type, cwd, whole=string.start in assigned)
             if new != string.text:
-                self.count(new, string.text)
+                hidden.update(new_markers(new, string.text))
                 if is_identity(string.path) and not string.is_key:
                     return self.told_apart(string.text, new)
                 number = names[string.holder, new] = (
@@ -11224,14 +11214,6 @@ class EventRedactor:
         if self.classes or not self.scanner or self.scanner.has_anchors:
             return range(len(texts))
         return self.scanner.suspects(texts)
-
-    def count(self, new: str, old: str = "") -> None:
-        """Count the markers that a change adds, for the summary."""
-        counts = notes_of(self.run).totals.redactions if self.run else self.counts
-        for text, sign in ((new, 1), (old, -1)):
-            for match in ANY_MARKER.finditer(text):
-                name = match[match.lastindex or 0]
-                counts[name] = counts.get(name, 0) + sign
 
     def redact_string(
         self, string: StringLiteral, kind: str | None, cwd: str | None, *, whole: bool
@@ -11374,6 +11356,13 @@ class EventRedactor:
         if self.scanner is None or "[REDACTED:" not in text:
             return text
         return from_utf8(self.scanner.marker.sub(b"x", to_utf8(text)))
+
+
+def new_markers(new: str, old: str) -> collections.Counter[str]:
+    """The markers that a change adds, by rule or class."""
+    counts = collections.Counter(match[match.lastindex or 0] for match in ANY_MARKER.finditer(new))
+    counts.subtract(match[match.lastindex or 0] for match in ANY_MARKER.finditer(old))
+    return counts
 
 
 def sized(name: str, text: str) -> str:
@@ -11561,29 +11550,10 @@ def searched_lines(event: Event) -> bytes:
     return b"\n".join((event.original.raw, made))
 
 
-def cut_behind_values(events: list[Any]) -> Iterator[list[Any]]:
-    """Cut behind the events that may show a value behind its name: words that follow may repeat
-    it. What is made of one line stays together."""
-    begin = 0
-    for number, event in enumerate(events, 1):
-        shows = event.redacted is not None and event.type not in SPOKEN_TYPES
-        if shows and not (
-            event.original and number < len(events) and events[number].original is event.original
-        ):
-            yield events[begin:number]
-            begin = number
-    if begin < len(events):
-        yield events[begin:]
-
-
 def run_of(event: Event) -> Run | None:
     """The run among whose events an event waits: that of its line's last one."""
     run: Run | None = (event.original or event).run
     return run
-
-
-def id_of_line(event: Event) -> int:
-    return id(event.original or event)
 
 
 class Redactor:
@@ -11599,8 +11569,6 @@ class Redactor:
         """``max_wait``: seconds of a run's silence after which its words are decided."""
         self.max_wait = max_wait
         self.redaction = redaction
-        # Of what action lines and summaries read: only what is printed is counted.
-        self.uncounted = EventRedactor(redaction.scanner, redaction.classes, redaction.homes)
         self.scanner = redaction.scanner
         self.learnt = redaction.learnt
         redaction.catch_up = self.catch_up
@@ -11614,8 +11582,6 @@ class Redactor:
         self.waiting: dict[Run | None, RunWords] = {}  # those that wait, longest silent first
         self.size = 0  # bytes of waiting events
         self.ready: list[Event] = []
-        # A directory in an event concerns those that follow.
-        self.together = id_of_line if "paths" in redaction.classes else run_of
 
     def redact(self, events: Iterable[Event]) -> list[Event]:
         for event in events:
@@ -11636,18 +11602,27 @@ class Redactor:
         for event in batch:
             if event.original is not None:
                 event.original.run = event.run
-        groups = (
-            part
-            for _, group in itertools.groupby(batch, self.together)
-            for part in (cut_behind_values([*group]) if suspects else ([*group],))
-        )
-        for stretch in groups:
-            run = run_of(stretch[0])
-            state = self.runs.get(run) or self.runs.setdefault(run, RunWords(Copies(self.learnt)))
-            state.last_s = self.now
-            state.pending += stretch
-            self.take(state, stretch)
-            self.settle(run, state)
+        stretch: list[Any] = []
+        for event, after in zip(batch, [*batch[1:], None], strict=False):
+            stretch.append(event)
+            if after is None or self.concerns(event, after):
+                run = run_of(event)
+                state = self.runs.get(run) or self.runs.setdefault(
+                    run, RunWords(Copies(self.learnt))
+                )
+                state.last_s = self.now
+                state.pending += stretch
+                self.take(state, stretch)
+                self.settle(run, state)
+                stretch = []
+
+    def concerns(self, event: Any, after: Any) -> bool:
+        """Must an event be settled before the next one: does it show what that may repeat, a value
+        or a directory, or is that another run's? What is made of one line stays together."""
+        if event.original and event.original is after.original:
+            return False
+        shows = event.redacted is not None and event.type not in SPOKEN_TYPES
+        return shows or "paths" in self.redaction.classes or run_of(event) is not run_of(after)
 
     def take(self, state: RunWords, stretch: list[Any]) -> None:
         for event in stretch:
@@ -11696,7 +11671,6 @@ class Redactor:
 
     def settle(self, run: Run | None, state: RunWords, *, overdue: bool = False) -> None:
         """Decide the words of a run so far, and release its events up to one that must wait."""
-        self.redaction.run = run
         if self.scanner:
             self.scanner.copies = state.copies
         passages, state.closed = state.closed, []
@@ -11788,10 +11762,16 @@ class Redactor:
             return events
         done: list[Event] = []
         for line, group in itertools.groupby(events, operator.attrgetter("original")):
-            parts = list(group)
-            if line and any(self.with_copies(part).redacted is not None for part in parts):
-                line.raw = self.redacted(join_words(line, parts), cwd, self.redaction)
-            done += [self.rewritten(event, cwd) for event in parts]
+            parts = [*map(self.with_copies, group)]
+            changes = any(part.redacted is not None for part in parts)
+            if line and changes:
+                whole = join_words(line, parts)
+                line.raw = self.redacted(whole, cwd)
+            parts = [self.rewritten(part, cwd) for part in parts]
+            if line and changes:  # what is printed counts
+                for part in parts:
+                    part.hidden = whole.hidden if part is parts[-1] else None
+            done += parts
         return done
 
     def with_copies(self, event: Any) -> Any:
@@ -11802,21 +11782,15 @@ class Redactor:
         return event
 
     def rewritten(self, event: Any, cwd: str | None) -> Any:
-        if self.with_copies(event).redacted is None:
+        # No output reads the words of what is printed as another line.
+        if event.redacted is None or (event.original and event.type in SPOKEN_TYPES):
             return event
-        if event.original and event.type in SPOKEN_TYPES:  # no other output reads its words
-            return event
-        raw = self.redacted(event, cwd, self.uncounted if event.original else self.redaction)
+        raw = self.redacted(event, cwd)
         return event if raw == event.raw.strip() else reparse(event, raw, self.reread)
 
-    def redacted(
-        self,
-        event: Any,
-        cwd: str | None,
-        redaction: EventRedactor,
-    ) -> bytes:
+    def redacted(self, event: Any, cwd: str | None) -> bytes:
         words = redacted_words(event) if event.type in self.word_types else None
-        return redaction.redact_event(event, cwd, words)
+        return self.redaction.redact_event(event, cwd, words)
 
     def settled(self, text: str) -> int:
         """How many characters of a text are whole lines that await nothing."""
@@ -11897,7 +11871,7 @@ def reparse(event: Event, raw: bytes, reread: Callable[[bytes], Event]) -> Event
     """Decode an event from its changed line."""
     new = reread(raw)
     new.raw, new.run, new.unprinted, new.where = raw, event.run, event.unprinted, event.where
-    new.original, new.kind = event.original, event.kind
+    new.original, new.kind, new.hidden = event.original, event.kind, event.hidden
     if type(event) is type(new) is SpokenEvent:
         new.stamp = event.stamp
     if event.started and started_tool(event) in TOOLS:  # else it may be a name to hide

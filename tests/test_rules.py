@@ -15,7 +15,6 @@ import signal
 import string
 from collections.abc import Callable, Iterator
 from typing import Any
-from urllib.parse import quote
 
 import pytest
 from hypothesis import given, settings
@@ -564,10 +563,8 @@ READ_AS: dict[str, Callable[[str], str]] = {
     "comment": lambda text: "".join(f"# {line}\n" for line in text.split("\n")),
     "HTML": html.escape,
     "HTML twice": lambda text: html.escape(html.escape(text)),
-    "URL": quote,
     "JSON": lambda text: json.dumps(text)[1:-1].replace("=", r"\u003d").replace(r"\"", r"\u0022"),
     "JSON twice": lambda text: json.dumps(READ_AS["JSON"](text))[1:-1],
-    "slashes": lambda text: text.replace("/", r"\/"),
     "wide": lambda text: text.replace("=", "＝").replace(":", "："),
 }  # fmt: skip
 
@@ -581,10 +578,9 @@ def test_a_text_is_read_as_a_person_would(reading: str, template: str) -> None:
     for seed in SEEDS:
         planted = made(template, seed)
         text = READ_AS[reading](planted.text)
-        if reading != "URL" or "\n" not in template:  # a line's end stands for itself
-            assert planted.secret not in (left := hide(text))
-            assert hide(left) == left
-            assert scanner_of({}, {}).suspects([json.dumps(text).encode()])
+        assert planted.secret not in (left := hide(text))
+        assert hide(left) == left
+        assert scanner_of({}, {}).suspects([json.dumps(text).encode()])
 
 
 COMMON = "admin letmein dbpass toor monkey topsecret SuperSecretPassw0rd minioadmin".split()
