@@ -1225,8 +1225,8 @@ def test_the_redactions_are_those_in_selected_events(flags: tuple[str, ...], cou
     data = init() + event("user", message=message(f"use {TOKEN}", "user"))
     data += completed("c", "shellToolCall", outcome, args=given)
     data += assistant(f"I used {TOKEN}\n") + result(result="done")
-    for given_, expected in ((data, 4), (data.replace(TOKEN.encode(), MARKER.encode()), 0)):
-        ended = redact(given_, *flags.split(), "-s", "-r", "secrets")
+    for given_, expected in ((data, count), (data.replace(TOKEN.encode(), MARKER.encode()), 0)):
+        ended = redact(given_, *flags, "-s", "-r", "secrets")
         told = re.findall(r"([0-9]+) redaction", ended.stderr + ended.stdout.decode())
         assert [*map(int, told)] == [expected] * len(told)
         assert bool(told) == bool(expected)
