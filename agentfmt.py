@@ -10300,6 +10300,10 @@ def entity(name: bytes) -> bytes:
     return to_utf8(chr(min(number, sys.maxunicode)))
 
 
+def joined_pair(halves: bytes) -> bytes:
+    return to_utf8(join_surrogates(from_utf8(halves)))
+
+
 def narrow(sign: bytes) -> bytes:
     return b": " if sign in b"\x9aa" else b"="
 
@@ -10311,6 +10315,7 @@ ENTITIES = {
 # No line of a private key begins with the sign of a difference.
 LINE_PREFIX = rb"(%b{1,3})" % BEFORE_LINES.replace("[+-]|", "[+-](?![+-])|").encode("latin-1")
 LINE_PREFIXES = regex(rb"(\n|\\n)" + LINE_PREFIX)
+CUT_PAIR = "\xed[\xa0-\xaf][\x80-\xbf]\xed[\xb0-\xbf][\x80-\xbf]"
 # The signs are expressions of RE2; each begins with a byte that is found much faster than a class.
 READINGS = [
     Reading(*given)
@@ -10325,6 +10330,7 @@ READINGS = [
             "entity of HTML", r"&(?:[a-z]{2,6}|#[xX]?[0-9a-fA-F]{2,5});",
             rb"&(?:amp;)*(%b|#[0-9]{1,6}|#[xX][0-9a-fA-F]{1,5});" % b"|".join(ENTITIES), entity,
         ),
+        ("character that events cut", CUT_PAIR, rb"(%b)" % CUT_PAIR.encode("latin-1"), joined_pair),
         ("wide sign", r"\xef\xbc[\x9a\x9d]", rb"\xef\xbc([\x9a\x9d])", narrow),
     )
 ]  # fmt: skip
@@ -10550,7 +10556,7 @@ class Scanner:
 
         values = [(name, value) for name, stated in known.items() for value in stated]
         self.known = KnownValues(values)
-        self.copies: Copies | None = None  # of the run whose events are being redacted
+        self.copies: Learnt | None = None  # of the run whose events are being redacted
         self.recent: dict[Any, list[Span]] = {}  # what was found in the last texts
         self.patterns = {name: user_expression(name, text) for name, text in patterns.items()}
         self.always: list[Finder] = [
@@ -10659,7 +10665,7 @@ class Scanner:
         none, or redacting twice would change something. ``whole``: else the text is words that come
         line by line. What an agent prints comes some times in a row: as its line, and as events.
         """
-        asked = text, whole, self.copies, len(self.copies.values if self.copies else "")
+        asked = text, whole, self.copies, len(self.copies.forms if self.copies else "")
         if asked not in self.recent:
             remember(self.recent, asked, self.find_spans(text, whole=whole), MOST_RECENT)
         return self.recent[asked]
@@ -10685,7 +10691,7 @@ class Scanner:
         spans = self.search_rounds(bare, [], [(0, len(text), "")], whole)
         copies = self.copies
         known = [*shown_in(text, self.known)]
-        known += shown_in(text, copies.known) if copies else []
+        known += shown_in(text, copies) if copies else []
         known += copies.taught(text, spans) if copies else []
         if known:
             near = [(max(begin - 2 * NEAR, 0), end + NEAR, "") for begin, end, _ in known]
@@ -10780,19 +10786,32 @@ def is_worth_knowing(value: str) -> bool:
 
 
 class Learnt(KnownValues):
-    """The values that runs have shown behind names of secrets, the last MAX_LEARNT."""
+    """Values that were hidden for what stands before them, and are known from there on: those of a
+    run, or the last ``of_all`` runs, for what is printed outside of events."""
 
-    def add(self, name: str, value: str) -> None:
-        super().add(name, value)
-        for form in [*self.forms][: -MAX_LEARNT or None]:
-            del self.forms[form]
+    def __init__(self, of_all: Learnt | None = None) -> None:
+        super().__init__()
+        self.of_all = of_all
 
-    def learn(self, text: bytes, spans: Iterable[Span]) -> None:
-        """Know the values that were found in a text."""
+    def learn(self, value: str, name: str = "assignment") -> bool:
+        """Know a value from now on, unless its run has shown too many; is it a new one?"""
+        size = sum(map(len, self.forms))
+        is_known = to_utf8(value) in self.forms or (self.of_all and size > MAX_LEARNT)
+        if is_known or not is_worth_knowing(value):
+            return False
+        self.add(name, value)
+        if self.of_all:
+            self.of_all.learn(value, name)
+        while not self.of_all and sum(map(len, self.forms)) > 16 * MAX_LEARNT:
+            del self.forms[next(iter(self.forms))]
+        return True
+
+    def taught(self, text: bytes, spans: Iterable[Span]) -> Iterator[Span]:
+        """The copies of values that are found in a text, behind them: what came before stays."""
         for begin, end, name in spans:
-            value = text[begin:end].decode("utf-8", "replace") if name in TOLD else ""
-            if is_worth_knowing(value) and to_utf8(value) not in self.forms:
-                self.add(name, value)
+            value = text[begin:end].decode("utf-8", "replace")
+            if name in TOLD and self.learn(value, name):
+                yield from KnownValues([(name, value)]).spans(text, end)
 
     def hidden_in(self, text: str) -> str:
         """A text without these values; of one that is cut off, without its beginning."""
@@ -10805,38 +10824,8 @@ class Learnt(KnownValues):
         return from_utf8(splice(data, markers_for(merged(spans))))
 
 
-class Copies:
-    """The values that a run has shown behind what tells of them: they are known from there on."""
-
-    def __init__(self, learnt: Learnt) -> None:
-        self.learnt = learnt
-        self.known = KnownValues()
-        self.values = set[str]()
-
-    def learn(self, value: str, name: str = "assignment") -> KnownValues | None:
-        """Know a value from now on; MAX_COPIES of them."""
-        size = sum(map(len, self.values)) + len(value)
-        if value in self.values or len(self.values) >= MAX_COPIES or size > MAX_COPIED:
-            return None
-        if not is_worth_knowing(value):
-            return None
-        self.values.add(value)
-        self.known.add(name, value)
-        self.learnt.add(name, value)
-        return KnownValues([(name, value)])
-
-    def taught(self, text: bytes, spans: Iterable[Span]) -> Iterator[Span]:
-        """The copies of values that are found in a text, behind them: what came before stays."""
-        for begin, end, name in spans:
-            value = text[begin:end].decode("utf-8", "replace") if name in TOLD else ""
-            if value and (new := self.learn(value, name)):
-                yield from new.spans(text, end)
-
-
 CUT = regex(rb"\.\.\.|\xe2\x80\xa6|\Z")  # where a text may be cut off
-MAX_LEARNT = 1024  # forms of values of all runs
-MAX_COPIES = 64  # of values in a run: each makes what is searched for larger
-MAX_COPIED = 64 * 1024  # characters of them
+MAX_LEARNT = 16 * 1024  # bytes of their forms in a run: each makes what is searched for larger
 
 
 def any_of(expressions: Iterable[str]) -> str:
@@ -11253,8 +11242,7 @@ class EventRedactor:
         self.catch_up()
         data = to_utf8(text[:CONCEALED])
         found = scanner.spans(data)
-        self.learnt.learn(data, found)
-        spans = [*found, *self.learnt.spans(data), *begun]
+        spans = [*found, *self.learnt.taught(data, found), *self.learnt.spans(data), *begun]
         spans = merged(spans + (self.begun(data, scanner) if len(text) >= CONCEALED else []))
         here = self.directory(cwd) if cwd else None
         left = from_utf8(splice(data, self.with_paths(data, here, markers_for(spans))))
@@ -11312,7 +11300,7 @@ class EventRedactor:
 
     def is_copy_in(self, text: str | bytes) -> bool:
         """Does a text hold a value that its run has shown behind a name of a secret?"""
-        values = self.scanner.copies.known if self.scanner and self.scanner.copies else None
+        values = self.scanner.copies if self.scanner else None
         if not values or not values.forms:  # nearly always
             return False
         return bool(values.pattern.search(to_utf8(text) if isinstance(text, str) else text))
@@ -11465,11 +11453,12 @@ class Passage:
             if deltas and new[0].type == "assistant":
                 self.said.write(text)
 
-    def close(self, *, cut_off: bool = False) -> list[Passage]:
-        """End it. If the input was cut off, a secret may be incomplete."""
+    def close(self, end: str | None) -> list[Passage]:
+        """End it, by an event of this type. If the input was cut off, a secret may be incomplete.
+        Only before a question a replay looks like a delta."""
         self.collect()
-        self.closed, self.cut_off = True, cut_off
-        if cut_off or not self.is_doubtful():
+        self.closed, self.cut_off = True, end is None
+        if end != "interaction_query" or not self.is_doubtful():
             return [self]
         replay = Passage()
         replay.events.append(self.events.pop())
@@ -11527,7 +11516,7 @@ def texts_of(events: list[Any]) -> list[str]:
 class RunWords:
     """Redaction's state of a run: its passages, and its waiting events in order."""
 
-    def __init__(self, copies: Copies) -> None:
+    def __init__(self, copies: Learnt) -> None:
         self.copies = copies
         self.last_s = 0.0  # time of the last event
         self.open: dict[str, Passage] = {}  # by kind and parent
@@ -11537,10 +11526,10 @@ class RunWords:
         self.cwd: str | None = None
         self.ended = False
 
-    def close(self, *keys: str, cut_off: bool = False) -> None:
+    def close(self, *keys: str, end: str | None) -> None:
         for key in keys:
             if key in self.open:
-                self.closed += self.open.pop(key).close(cut_off=cut_off)
+                self.closed += self.open.pop(key).close(end)
 
 
 def searched_lines(event: Event) -> bytes:
@@ -11608,7 +11597,7 @@ class Redactor:
             if after is None or self.concerns(event, after):
                 run = run_of(event)
                 state = self.runs.get(run) or self.runs.setdefault(
-                    run, RunWords(Copies(self.learnt))
+                    run, RunWords(Learnt(self.learnt))
                 )
                 state.last_s = self.now
                 state.pending += stretch
@@ -11645,7 +11634,7 @@ class Redactor:
         kind, parent = event.type, event.parent_tool_use_id
         key = kind if parent is None else f"{kind} {parent}"
         if kind == "thinking" and event.subtype == "completed":
-            state.close(key)
+            state.close(key, end=kind)
         passage = state.open.get(key) or state.open.setdefault(key, Passage())
         delta = event.timestamp_ms is not None and event.model_call_id is None
         if delta or kind == "thinking":
@@ -11654,18 +11643,18 @@ class Redactor:
         passage.collect()
         replay = passage.said.tell()
         if replay:
-            state.close(key)
+            state.close(key, end=kind)
             passage = state.open[key] = Passage()
         passage.events.append(event)
         passage.collect(deltas=False)
         if replay:
-            state.close(key)
+            state.close(key, end=kind)
 
     def pause(self, state: RunWords, event: Event) -> None:
         """Take an event without words, which may end passages."""
         state.ended = state.ended or (ends_run(event) and event.run is run_of(event))
         if state.ended or event.type in SEGMENT_ENDS or event.kind == INIT:
-            state.close(*state.open, cut_off=event.kind == IMPLIED)
+            state.close(*state.open, end=None if event.kind == IMPLIED else event.type)
         if event.type == "system" and "paths" in self.redaction.classes:
             self.remember_cwd(state, event)
 
@@ -11750,15 +11739,15 @@ class Redactor:
         secrets are hidden."""
         self.catch_up()
         for run, state in [*self.waiting.items()]:
-            state.close(*state.open, cut_off=True)
+            state.close(*state.open, end=None)
             self.settle(run, state)
         ready, self.ready = self.ready, []
         return ready
 
-    def rewrite(self, events: list[Any], cwd: str | None, copies: Copies) -> list[Event]:
+    def rewrite(self, events: list[Any], cwd: str | None, copies: Learnt) -> list[Event]:
         """Events with those redacted that need it; a line that is printed in place of its events
         changes by the edits of all of them."""
-        if not copies.known.forms and all(event.redacted is None for event in events):
+        if not copies.forms and all(event.redacted is None for event in events):
             return events
         done: list[Event] = []
         for line, group in itertools.groupby(events, operator.attrgetter("original")):
