@@ -2294,7 +2294,7 @@ class Source:
         self.waiting = collections.deque[tuple[str | None, bytes]](maxlen=KEPT_PROSE)
         self.runs = 0  # that began in it
         self.has_lines_of_run = False  # more than one: it was not the end alone
-        self.has_run = self.is_saved = self.ended = False
+        self.has_run = self.is_saved = False
         self.elsewhere = ""  # the place of the first event that is wrapped in another way
         self.copies: list[str] = []  # where its runs stand in other FILEs
         self.limit = ""  # that ended the reading of it
@@ -7207,7 +7207,7 @@ class Runs:
         file, reporter = self.file, self.reporter
         reporter.report_unshown(file)
         matches, self.matches = describe_matches(self.matches), {}
-        file.ended, file.limit = True, self.limits.reached
+        file.limit = self.limits.reached
         if file.elsewhere:
             reporter.message(f"{file.elsewhere}: {WRAPPED_OTHERWISE}")
         if file.copies:
@@ -15427,51 +15427,28 @@ def run(files: tuple[str, ...], **given: Any) -> int:
     return OK if given["exit_zero"] and status in (FAILED, DAMAGED) else status
 
 
-class Folder(NamedTuple):
-    """A directory among the FILEs, and the files below it that are read."""
-
-    name: str
-    files: Sequence[str]
-    unchanged: int  # files that --since leaves out
-
-    def report(self, reporter: Reporter, left_out: Container[str]) -> None:
-        """Say which files are no sessions; a directory without any session fails."""
-        name = escape(self.name)
-        others = [file for file in self.files if file in left_out]
-        others.sort(key=lambda file: not file.endswith(("ndjson", "jsonl")))
-        left = f"{plural(len(others), 'other file')} left out"
-        old = f"{plural(self.unchanged, 'file')} not changed since"
-        if len(others) < len(self.files):
-            if others:
-                named = first_names(escape(os.path.relpath(file, self.name)) for file in others)
-                reporter.message(f"{name}: {left}: no agent's session: {named}")
-        elif others or self.unchanged:
-            why = [what for what, count in ((left, others), (old, self.unchanged)) if count]
-            reporter.failure(f"{name}: no session in this directory, {'; '.join(why)}")
-        else:
-            reporter.failure(f"{name}: this directory is empty")
-
-
 class Inputs:
     """The FILEs that are read, with those that directories stand for, and their statuses."""
 
-    def __init__(self) -> None:
+    def __init__(self, since: float | None) -> None:
+        self.since = since
         self.files: list[str] = []
         self.statuses: list[os.stat_result] = []
-        self.folders: list[Folder] = []
+        self.folders: dict[str, list[str]] = {}  # the files below each directory
         self.unread: list[str] = []  # messages
-        self.unchanged = 0  # FILEs that --since leaves out
-        self.named: frozenset[str] = frozenset()
+        self.unchanged = collections.Counter[str]()  # files that --since leaves out, by directory
+        self.named: Collection[str] = ()
         self.left_out = set[str]()  # files in directories that are no sessions
 
-    def add(self, files: Iterable[tuple[str, os.stat_result]], since: float | None) -> list[str]:
-        """Add what has changed since then; returns the names of these."""
-        taken = [(file, status) for file, status in files
-                 if since is None or status.st_mtime >= since
-                 or not stat.S_ISREG(status.st_mode)]  # fmt: skip
-        self.files += (file for file, _ in taken)
-        self.statuses += (status for _, status in taken)
-        return [file for file, _ in taken]
+    def add(self, file: str, status: os.stat_result, folder: str = "") -> None:
+        """Add a FILE, or a file of a directory, if it has changed since then."""
+        if self.since and stat.S_ISREG(status.st_mode) and status.st_mtime < self.since:
+            self.unchanged[folder] += 1
+            return
+        self.files.append(file)
+        self.statuses.append(status)
+        if folder:
+            self.folders[folder].append(file)
 
     def sessions(self, holds_run: Callable[[str], bool]) -> Iterator[str]:
         """The FILEs; of those that no one has named, which a directory has, those with a run."""
@@ -15482,10 +15459,23 @@ class Inputs:
                 self.left_out.add(file)
 
     def report(self, reporter: Reporter) -> None:
-        for folder in self.folders:
-            folder.report(reporter, self.left_out)
-        if self.unchanged and not (self.files or self.folders):
-            reporter.failure(f"no FILE of {self.unchanged} has changed since then")
+        """Say which files are no sessions; a directory without any session fails."""
+        for folder, files in self.folders.items():
+            others = [file for file in files if file in self.left_out]
+            others.sort(key=lambda file: not file.endswith(("ndjson", "jsonl")))
+            left = f"{plural(len(others), 'other file')} left out" if others else ""
+            unchanged, name = self.unchanged[folder], escape(folder)
+            old = f"{plural(unchanged, 'file')} not changed since" if unchanged else ""
+            if left and len(others) < len(files):
+                named = first_names(escape(os.path.relpath(file, folder)) for file in others)
+                reporter.message(f"{name}: {left}: no agent's session: {named}")
+            elif left or (old and not files):
+                why = "; ".join(filter(None, (left, old)))
+                reporter.failure(f"{name}: no session in this directory, {why}")
+            elif not files:
+                reporter.failure(f"{name}: this directory is empty")
+        if not (self.files or self.folders) and (unchanged := self.unchanged[""]):
+            reporter.failure(f"no FILE of {unchanged} has changed since then")
 
 
 def find_inputs(
@@ -15493,7 +15483,7 @@ def find_inputs(
 ) -> Inputs:
     """The FILEs, and the files below each directory among them, the oldest first. Raises
     click.ClickException for a FILE that can't be read."""
-    inputs = Inputs()
+    inputs = Inputs(since)
     if command and files:
         what = f"FILE {file_name(files[0])} can't be read as well"
         raise click.UsageError(f"--run reads what its command prints: {what}")
@@ -15509,12 +15499,12 @@ def find_inputs(
     seen = {identity(os.fstat(1))}  # a table in the directory that it is about
     for file, status in zip(files, statuses, strict=True):
         if stat.S_ISDIR(status.st_mode):
-            below = [*files_below(file, seen, inputs.unread)]
-            below.sort(key=lambda item: (item[1].st_mtime_ns, item[0]))
-            taken = inputs.add(below, since)
-            inputs.folders.append(Folder(file, taken, len(below) - len(taken)))
-        elif not inputs.add([(file, status)], since):
-            inputs.unchanged += 1
+            inputs.folders[file] = []
+            below = files_below(file, seen, inputs.unread)
+            for each in sorted(below, key=lambda item: (item[1].st_mtime_ns, item[0])):
+                inputs.add(*each, file)
+        else:
+            inputs.add(file, status)
     return inputs
 
 
@@ -15559,10 +15549,10 @@ def read(
     limits = Limits(grace, *map(given.__getitem__, names))
     out.last.limits, out.last.files = limits, len(inputs.files)
     reporter, child, label = options["reporter"], None, given["label"]
-    holds_run = functools.partial(holds_a_run, signals=signals, **reading_options(options))
+    reading = reading_options(options)
     arriving: Streams = (
         (label_of(file, label), open_chunks(file, signals, reporter.error, limits.wait))
-        for file in inputs.sessions(holds_run)
+        for file in inputs.sessions(lambda file: holds_a_run(file, signals, reading))
     )
     if given["run"]:
         child = Child(given["run"], signals, limits)
@@ -15610,8 +15600,8 @@ def report_command(child: Child, reporter: Reporter) -> None:
 class Silence(Reporter):
     """Says nothing: what it could say is said when the FILEs are read again."""
 
-    def __init__(self, out: Output) -> None:
-        super().__init__(out, EventRedactor(None, frozenset(), []))
+    def __init__(self) -> None:
+        super().__init__(Output(id), EventRedactor(None, frozenset(), []))
 
     def write(self, _line: bytes) -> bool:
         return True
@@ -15621,28 +15611,27 @@ def reading_options(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: options[name] for name in ("dialect", "max_line", "unwrap")}
 
 
-def holds_a_run(file: str, *, signals: Signals, dialect: str, max_line: int, unwrap: str) -> bool:
+def read_in_silence(
+    streams: Streams, *, dialect: str, max_line: int, unwrap: str
+) -> Iterator[tuple[Source, Iterable[Event]]]:
+    """The events of each frame of FILEs, which are read again later, and the FILE as it is known
+    so far."""
+    sessions = Sessions(dialect, EventMaker(Event), Runs(Silence()))
+    for events in follow_streams(streams, sessions, max_line, unwrap):
+        yield sessions.file, events
+
+
+def holds_a_run(file: str, signals: Signals, reading: dict[str, Any]) -> bool:
     """Does a file hold a run, and more than the head of one? It is read up to that, if it can be:
     else who reads it again says why."""
     unread: list[str] = []
-    runs = Runs(Silence(Output(id)))
-    sessions = Sessions(dialect, EventMaker(Event), runs)
-    streams = [(file, open_chunks(file, signals, unread.append))]
-    for events in follow_streams(streams, sessions, max_line, unwrap):
+    streams, source = [(file, open_chunks(file, signals, unread.append))], Source("")
+    for source, events in read_in_silence(streams, **reading):
         if any(event.run and event.run.events > 1 for event in events):
             return True
-        if runs.file.looks_like and not runs.file.has_run:
+        if source.looks_like and not source.has_run:
             return False
-    return bool(unread) or (runs.file.has_run and not runs.file.is_only_head())
-
-
-def runs_in(streams: Streams, **options: Any) -> list[dict[str, Any]]:
-    """The rows of a table of the runs, without any message."""
-    rows: list[bytes] = []
-    out = Output(rows.append)
-    convert(streams, to="runs", reporter=Silence(out), out=out, **options)
-    found = map(decode_raw, b"".join(rows).splitlines())
-    return [row for row in found if row["verdict"] != "none"]
+    return bool(unread) or (source.has_run and not source.is_only_head())
 
 
 def count_back(
@@ -15659,13 +15648,12 @@ def count_back(
     streams = (
         (label_of(file, label), open_chunks(file, signals, lambda _: None)) for file in inputs.files
     )
-    rows = runs_in(streams, **reading_options(options))
+    runs: dict[str, int] = {}
+    for source, events in read_in_silence(streams, **reading_options(options)):
+        collections.deque(events, 0)
+        runs[source.name] = max(runs.get(source.name, 0), source.runs)  # it may be given twice
     if "-" in inputs.files:
         os.lseek(0, begin, os.SEEK_SET)
-    runs: dict[str, int] = {}
-    for row in rows:
-        name = row["location"].rpartition(":")[0]
-        runs[name] = max(runs.get(name, 0), row["run"])  # the FILE may be given twice
     return {name: [item.count_back(runs) for item in options[name]] for name in SELECTORS}
 
 
