@@ -7419,18 +7419,12 @@ class Sessions:
         if self.given and agent and TRANSLATORS[agent] is not TRANSLATORS[self.given] and not name:
             event.kind = UNREADABLE
             return current, False
-        if agent or (self.given and not (name and self.says_nothing(event))):
+        given = TRANSLATORS[self.given].name if self.given else ""
+        if agent or (given and (not name or has_signs(event.type or "-", given))):
             return self.enter(self.session_shown(event, self.given or agent or "")), True
         if name:
             return self.enter(known or self.new_session(name)), False
         return self.enter(current), False
-
-    def says_nothing(self, event: Event) -> bool:
-        """With --from: does a line that shows no agent make no move for the given one, either?"""
-        reader = form_of(TRANSLATORS[self.given or ""], event)
-        line = decode_as(event.raw, self.maker.event_type)
-        line.raw = event.raw
-        return reader.translates and reader(self.maker).translate(line)[0] is line
 
     def session_shown(self, event: Event, agent: str) -> Session:
         """The session of an event that shows its agent."""
@@ -15170,19 +15164,13 @@ def complete_list(_context: Any, param: Any, incomplete: str) -> list[str]:
     return [head + comma + name for name in left if name.startswith(last)]
 
 
-def complete_file(_context: Any, _param: Any, incomplete: str) -> list[Any]:
-    """Leave the names of files to the shell."""
-    from click.shell_completion import CompletionItem
-
-    return [CompletionItem(incomplete, type="file")]
-
-
 SELECTORS = ("only", "drop", "fail_on", "fail_unless")  # options that take one
 SIZE: dict[str, Any] = {"metavar": "BYTES", "type": parse_size}
 TIME: dict[str, Any] = {"metavar": "TIME", "type": parse_time}
 LIMIT: dict[str, Any] = {"metavar": "TIME", "type": parse_limit}
 MOST: dict[str, Any] = {"metavar": "N", "type": parse_count}
-APPENDED: dict[str, Any] = {"metavar": "FILE", "shell_complete": complete_file}
+A_PATH = click.Path(allow_dash=True)
+APPENDED: dict[str, Any] = {"metavar": "FILE", "type": A_PATH}
 SELECTOR, DEMAND = (
     repeatable("SELECTOR", parse, shell_complete=complete_list)
     for parse in (parse_choice, parse_demand)
@@ -15327,7 +15315,7 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
      "none."),
     ("--secret-env", repeatable("GLOB"),
      "Treat the values of these variables as secrets; repeatable, implies -r secrets."),
-    ("--secrets-file", repeatable("PATH", read_secrets, shell_complete=complete_file),
+    ("--secrets-file", repeatable("PATH", read_secrets, shell_complete=A_PATH.shell_complete),
      "Treat the lines of a file, or the files in a directory, as secrets; repeatable, implies "
      "-r secrets."),
     ("--pattern patterns", repeatable("NAME=REGEX", parse_pattern),
@@ -15791,7 +15779,7 @@ command = Command(
     "agentfmt",
     callback=run,
     params=[*itertools.chain(*GROUPS.values()),
-            click.Argument(["files"], metavar="[FILE]...", nargs=-1, shell_complete=complete_file)],
+            click.Argument(["files"], metavar="[FILE]...", nargs=-1, type=A_PATH)],
     help=run.__doc__,
     options_metavar="[OPTION]...",
     context_settings={"max_content_width": 80, "show_default": True},
