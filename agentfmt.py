@@ -2469,6 +2469,7 @@ class Reporter:
         file.rejected = 0
 
 
+NOT_READ = "a session that {} saved; not read yet"
 # How a FILE begins that is no stream -> what it is, and a hint.
 FOREIGN = {
     what: regex(pattern, re.IGNORECASE)
@@ -2495,6 +2496,17 @@ FOREIGN = {
         (
             rb'\s*\{\s*"(?:cells|metadata|nbformat)"(?s:.{0,900}?)"(?:cell_type|nbformat)"',
             "a Jupyter notebook",
+        ),
+        (rb'\s*\{"type":"session_start","id":', NOT_READ.format("Droid")),
+        (rb'\s*\{\s*"sessionId":\s*"[^"]*",\s*"projectHash":', NOT_READ.format("Gemini CLI")),
+        (
+            rb'\{"type":"system","content":"(?s:.{0,900}?)"(?:prompt_index|model_id)":',
+            NOT_READ.format("Grok Build"),
+        ),
+        (rb'\{"type":"metadata","protocol_version":', NOT_READ.format("Kimi")),
+        (
+            rb'\s*\{\s*"(?:info":\s*\{|id":\s*"[^"]*",\s*"sessionID":)',
+            NOT_READ.format("OpenCode"),
         ),
         (
             rb'"?\w[\w .-]*"?(?:,"?\w[\w .-]*"?){2,}\r?\n[^,{\n]*(?:,[^,\n]*){2,}',
@@ -2693,15 +2705,16 @@ def lines_between(text: bytearray) -> Iterator[bytes]:
 
 
 def object_line(text: bytearray, limit: int, *, cut: bool) -> Frame:
-    """An object in a line, without blanks between its tokens. If it is no JSON, it stays so: no end
-    of a line becomes a part of a string."""
+    """An object of several lines in one, without blanks between its tokens. If it is no JSON, it
+    stays so: no end of a line becomes a part of a string."""
     if cut:
         return RejectedPiece(bytes(text + b"\n"))
-    whole = bytes(text)
-    try:
-        line = msgspec.json.format(whole, indent=-1)
-    except DECODE_ERRORS:  # also for a lone surrogate
-        line = whole.replace(b"\n", b"\r") if decode_raw(whole) is None else compact(whole)
+    line = bytes(text)
+    if b"\n" in line:
+        try:
+            line = msgspec.json.format(line, indent=-1)
+        except DECODE_ERRORS:  # also for a lone surrogate
+            line = line.replace(b"\n", b"\r") if decode_raw(line) is None else compact(line)
     return RejectedPiece(line + b"\n", too_long(limit)) if len(line) > limit else line + b"\n"
 
 
@@ -3017,22 +3030,13 @@ class Reader:
     def read_several(self, text: bytes) -> list[tuple[bytes, Event]]:
         """The events of an array, or those that follow each other; none unless all can be read, and
         say what they are."""
-        import json
-
-        parts, position, decode = list[bytes](), 0, json.JSONDecoder().raw_decode
-        try:
-            if text[:1] == b"[":
-                parts = [bytes(item) for item in msgspec.json.decode(text, type=list[Raw])]
-            chars = "" if parts else text.decode()
-            while position < len(chars):
-                _, end = decode(chars, position)
-                parts.append(chars[position:end].encode())
-                after = (at for at in range(end, len(chars)) if chars[at] not in " \t\r")
-                position = next(after, len(chars))
-            named = all(says_kind(members(part)) for part in parts)
-            return [(part, read_again(self.event_type, part)) for part in parts if named]
-        except (*DECODE_ERRORS, ValueError):
+        parts = [*document_frames([text], MAX_LINE)]
+        if not all(isinstance(part, bytes) and says_kind(members(part)) for part in parts):
             return []
+        with contextlib.suppress(ValueError, RecursionError):
+            lines = [cast("bytes", part).strip() for part in parts]
+            return [(line, read_again(self.event_type, line)) for line in lines]
+        return []
 
 
 def prefix_kind(prefix: bytes) -> str:
@@ -6675,28 +6679,6 @@ AGENT_CHECKS: dict[str, Callable[[Mapping[str, Raw]], bool]] = {
 }
 
 
-# Members of lines that agents save in a form that nothing here reads, with their type, if it has to
-# be this one -> who saved them.
-UNREAD_FORMS = (
-    ("Droid", "session_start", {"id", "cwd"}),
-    ("Gemini CLI", None, {"sessionId", "projectHash"}),
-    ("Grok Build", "user", {"content", "prompt_index"}),
-    ("Grok Build", "assistant", {"content", "model_id"}),
-    ("Kimi", "metadata", {"protocol_version"}),
-    ("OpenCode", None, {"id", "sessionID", "messageID"}),
-    ("OpenCode", None, {"id", "sessionID", "role"}),
-    ("OpenCode", None, {"info", "messages"}),
-)
-
-
-def unread_form(event: Event) -> str:
-    """What a line is that is saved in a form that nothing here reads, or ""."""
-    has = members(event.raw).keys()
-    saved = (who for who, kind, own in UNREAD_FORMS if kind in (None, event.type) and has >= own)
-    who = next(saved, "")
-    return f"a session that {who} saved; not read yet" if who else ""
-
-
 def wraps_event(event: Event) -> bool:
     """Does an envelope that isn't taken off hold an event of an agent?"""
     pieces = contents(event.raw) if event.type is None and b":" in event.raw else ()
@@ -6967,7 +6949,6 @@ class Runs:
                 file.outside.setdefault(name, Outside(self.where())).add(event.type)
             return
         file.unknown.add(event.type)
-        file.looks_like = file.looks_like or unread_form(event)
         if not event.type:
             names = members(event.raw).keys()
             file.untyped += bool(names) and names.isdisjoint(LOG_MEMBERS)

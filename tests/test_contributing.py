@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -43,8 +44,17 @@ def toy_stream() -> bytes:
 
 
 @pytest.fixture
-def toy() -> None:
+def toy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """With a row of its signs, as the page says."""
+    row = "    hello,words,do,done,bye  toy  session_id"
+    monkeypatch.setattr(agentfmt, "AGENT_SIGNS", agentfmt.AGENT_SIGNS + row)
+    cached = (agentfmt.rows_of_signs, agentfmt.has_signs, agentfmt.signs_of)
+    for cache in cached:
+        cache.cache_clear()
     agentfmt.TRANSLATORS["toy"] = run_block("agent")["Toy"]
+    yield
+    for cache in cached:
+        cache.cache_clear()
 
 
 def test_add_a_tool() -> None:
