@@ -12,6 +12,7 @@ import tracemalloc
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+import ijson
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -469,6 +470,28 @@ def test_blanks_between_documents_do_not_count() -> None:
     data = b'[{"type":"x"},' + b" \n" * 100_000 + END + b"]"
     ended = convert(cuts(data, [10_000] * 100), *SAME, "--max-line", "1K")
     assert ended == Ended(b'{"type":"x"}\n' + END, "", 0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_documents_are_those_that_ijson_finds(seed: int) -> None:
+    """Its parser in Python is the judge; the one in C ends the process at a long number."""
+    choice, parser = random.Random(seed), ijson.get_backend("python")
+    values = [
+        choice.choice((1, "a{b", "}\\", '"', [{}, "]"], {"x": "\n"}, None)) for _ in range(50)
+    ]
+    objects = [{"type": "x", str(number): value} for number, value in enumerate(values)]
+    indent = choice.choice((None, 1, 4))
+    texts = [json.dumps(each, indent=indent) for each in objects]
+    for document in (
+        json.dumps(objects, indent=1),
+        "{\n}" + choice.choice(("", " ", "\n")).join(texts),
+    ):
+        prefix = "item" if document[0] == "[" else ""
+        found = [*parser.items(document.encode(), prefix, multiple_values=True)]
+        ended = convert(
+            cuts(document.encode(), [choice.randrange(1, 99) for _ in range(99)]), *SAME
+        )
+        assert [json.loads(line) for line in ended.stdout.splitlines()] == found
 
 
 def test_documents_leave_as_they_arrive() -> None:
