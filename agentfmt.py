@@ -430,7 +430,7 @@ def relative_path(path: str, here: str) -> str:
         return path
     windows = WINDOWS.match(here) is not None
     separators = "\\/" if windows else "/"
-    for base in (here, here.removeprefix("/private")):
+    for base in (here, here.removeprefix("/private"), f"/private{here}"):
         base = base.rstrip(separators)
         begin, rest = path[: len(base)], path[len(base) :]
         if windows:
@@ -2471,49 +2471,35 @@ class Reporter:
 
 NOT_READ = "a session that {} saved; not read yet"
 # How a FILE begins that is no stream -> what it is, and a hint.
-FOREIGN = {
-    what: regex(pattern, re.IGNORECASE)
-    for pattern, what in (
-        (rb"\x1f\x8b", "gzip data: zcat FILE | agentfmt"),
-        (rb"PK\x03\x04", "a zip archive: unzip -p FILE | agentfmt"),
-        (rb"\xfd7zXZ\0", "xz data: xzcat FILE | agentfmt"),
-        (rb"\x28\xb5\x2f\xfd", "zstd data: zstdcat FILE | agentfmt"),
-        (rb"BZh", "bzip2 data: bzcat FILE | agentfmt"),
-        (rb"\xff\xfe|\xfe\xff", "UTF-16: iconv -f UTF-16 -t UTF-8 FILE | agentfmt"),
-        (rb"\{\0", "UTF-16: iconv -f UTF-16LE -t UTF-8 FILE | agentfmt"),
-        (rb"\0\{", "UTF-16: iconv -f UTF-16BE -t UTF-8 FILE | agentfmt"),
-        (rb"<!doctype html|<html", "an HTML page: download the log as text"),
-        (rb"\x89PNG|\xff\xd8\xff|GIF8", "a picture"),
-        (rb"%PDF", "a PDF document"),
-        (rb"\x7fELF", "a program, or a core dump"),
-        (rb"\s*<(?s:.{0,900})<?\btestsuites?\b", "a report of tests in JUnit's XML"),
-        (rb"<\?xml", "XML"),
-        (
-            rb'\{"session":(?:null|"[^"]*"),"run":\w+,"(?:agent|call_id)":',
-            "a table that agentfmt wrote",
-        ),
-        (rb'\s*\{"(?:Time":"[^"]*",")?Action":"\w+"', "what go test -json writes"),
-        (
-            rb'\s*\{\s*"(?:cells|metadata|nbformat)"(?s:.{0,900}?)"(?:cell_type|nbformat)"',
-            "a Jupyter notebook",
-        ),
-        (rb'\s*\{"type":"session_start","id":', NOT_READ.format("Droid")),
-        (rb'\s*\{\s*"sessionId":\s*"[^"]*",\s*"projectHash":', NOT_READ.format("Gemini CLI")),
-        (
-            rb'\{"type":"system","content":"(?s:.{0,900}?)"(?:prompt_index|model_id)":',
-            NOT_READ.format("Grok Build"),
-        ),
-        (rb'\{"type":"metadata","protocol_version":', NOT_READ.format("Kimi")),
-        (
-            rb'\s*\{\s*"(?:info":\s*\{|id":\s*"[^"]*",\s*"sessionID":)',
-            NOT_READ.format("OpenCode"),
-        ),
-        (
-            rb'"?\w[\w .-]*"?(?:,"?\w[\w .-]*"?){2,}\r?\n[^,{\n]*(?:,[^,\n]*){2,}',
-            "a table with commas (CSV)",
-        ),
-    )
-}
+FOREIGN = {what: regex(pattern, re.IGNORECASE) for pattern, what in (
+    (rb"\x1f\x8b", "gzip data: zcat FILE | agentfmt"),
+    (rb"PK\x03\x04", "a zip archive: unzip -p FILE | agentfmt"),
+    (rb"\xfd7zXZ\0", "xz data: xzcat FILE | agentfmt"),
+    (rb"\x28\xb5\x2f\xfd", "zstd data: zstdcat FILE | agentfmt"),
+    (rb"BZh", "bzip2 data: bzcat FILE | agentfmt"),
+    (rb"\xff\xfe|\xfe\xff", "UTF-16: iconv -f UTF-16 -t UTF-8 FILE | agentfmt"),
+    (rb"\{\0", "UTF-16: iconv -f UTF-16LE -t UTF-8 FILE | agentfmt"),
+    (rb"\0\{", "UTF-16: iconv -f UTF-16BE -t UTF-8 FILE | agentfmt"),
+    (rb"<!doctype html|<html", "an HTML page: download the log as text"),
+    (rb"\x89PNG|\xff\xd8\xff|GIF8", "a picture"),
+    (rb"%PDF", "a PDF document"),
+    (rb"\x7fELF", "a program, or a core dump"),
+    (rb"\s*<(?s:.{0,900})<?\btestsuites?\b", "a report of tests in JUnit's XML"),
+    (rb"<\?xml", "XML"),
+    (rb'\{"session":(?:null|"[^"]*"),"run":\w+,"(?:agent|call_id)":',
+     "a table that agentfmt wrote"),
+    (rb'\s*\{"(?:Time":"[^"]*",")?Action":"\w+"', "what go test -json writes"),
+    (rb'\s*\{\s*"(?:cells|metadata|nbformat)"(?s:.{0,900}?)"(?:cell_type|nbformat)"',
+     "a Jupyter notebook"),
+    (rb'\s*\{"type":"session_start","id":', NOT_READ.format("Droid")),
+    (rb'\s*\{\s*"sessionId":\s*"[^"]*",\s*"projectHash":', NOT_READ.format("Gemini CLI")),
+    (rb'\{"type":"system","content":"(?s:.{0,900}?)"(?:prompt_index|model_id)":',
+     NOT_READ.format("Grok Build")),
+    (rb'\{"type":"metadata","protocol_version":', NOT_READ.format("Kimi")),
+    (rb'\s*\{\s*"(?:info":\s*\{|id":\s*"[^"]*",\s*"sessionID":)', NOT_READ.format("OpenCode")),
+    (rb'"?\w[\w .-]*"?(?:,"?\w[\w .-]*"?){2,}\r?\n[^,{\n]*(?:,[^,\n]*){2,}',
+     "a table with commas (CSV)"),
+)}  # fmt: skip
 
 
 def foreign_form(head: bytes) -> str:
@@ -2561,15 +2547,10 @@ def story_of(reporter: Reporter, file: Source) -> tuple[str, str, str]:
 # Frames of whole lines or documents, envelopes of log collectors, lines to events.
 # Chunks in, events out; a damaged line affects no other. It must not know agents or runs.
 
-# Heads of a FILE that may become either, and of documents: the first line that isn't blank, or an
-# empty array, is `{` alone, `[` alone, or `[` followed by `{`.
-UNDECIDED, DOCUMENTS = (
-    regex(source.replace(b"EMPTY", rb"\[[ \t\r]*\]").replace(b"_", rb"[ \t\r\n]*"))
-    for source in (
-        rb"(?:\xef(?:\xbb(?:\xbf)?)?)?_(?:EMPTY_)*(?:[{\[][ \t\r]*)?",
-        rb"_(?:EMPTY_)*(?:[{\[][ \t\r]*\n|\[[ \t\r]*\{|EMPTY(?:[ \t\r]*[^ \t\r\n]|_\Z))",
-    )
-)
+# Heads of a FILE that may become either, and of documents: the first line that isn't blank is `{`
+# alone, `[` alone, or `[` followed by `{`.
+UNDECIDED = regex(rb"(?:\xef(?:\xbb(?:\xbf)?)?)?[ \t\r\n]*(?:[{\[][ \t\r]*)?")
+DOCUMENTS = regex(rb"[ \t\r\n]*(?:[{\[][ \t\r]*\n|\[[ \t\r]*\{)")
 
 
 class RejectedPiece(NamedTuple):
@@ -7506,11 +7487,9 @@ class Sessions:
     def new_name(self, event: Event) -> str:
         """A session for an agent's lines in a FILE that name none, so that they stay together. It
         is the same wherever this event stands, and another one for any other event."""
-        import json
         import zlib
 
-        line = json.dumps(details(event), sort_keys=True).encode()
-        names = (f"{zlib.crc32(line, number):08x}" for number in itertools.count())
+        names = (f"{zlib.crc32(event.raw.strip(), number):08x}" for number in itertools.count())
         return next(name for name in names if name not in self.table)
 
     # When sessions are over.
