@@ -7487,9 +7487,11 @@ class Sessions:
     def new_name(self, event: Event) -> str:
         """A session for an agent's lines in a FILE that name none, so that they stay together. It
         is the same wherever this event stands, and another one for any other event."""
+        import json
         import zlib
 
-        names = (f"{zlib.crc32(event.raw.strip(), number):08x}" for number in itertools.count())
+        line = json.dumps(details(event), sort_keys=True).encode()
+        names = (f"{zlib.crc32(line, number):08x}" for number in itertools.count())
         return next(name for name in names if name not in self.table)
 
     # When sessions are over.

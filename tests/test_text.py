@@ -1243,6 +1243,11 @@ def test_a_capture_says_what_its_result_says(path: str) -> None:
     assert "\n".join(said).endswith("\n".join(final))
 
 
+def test_the_bench_floor_reads_what_the_writers_read() -> None:
+    plain = [to for to, one in agentfmt.WRITERS.items() if one.event_type is agentfmt.Event]
+    assert plain == ["text", "stream-json", "cursor", "calls"]
+
+
 # ---------------------------------------------------------------- any shape
 
 
