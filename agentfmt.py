@@ -11426,11 +11426,7 @@ class Passage:
     def is_doubtful(self) -> bool:
         """Is its last event a delta, or a replay of all others that looks like one?"""
         last = self.texts[-1] if self.texts else ""
-        if not self.said.tell() == 2 * len(last) > 0:
-            return False
-        return (
-            self.events[-1].timestamp_ms is not CERTAIN_DELTA and self.said.getvalue() == last * 2
-        )
+        return self.said.tell() == 2 * len(last) > 0 and self.said.getvalue() == last * 2
 
     def undecided(self, *, whole: bool) -> str:
         """The text that may be decided: all, or all before an event that may be a replay."""
@@ -11571,16 +11567,7 @@ class Redactor:
 
     def take(self, state: RunWords, stretch: list[Any]) -> None:
         for event in stretch:
-            passage = state.open.get(event.type)
-            if (
-                passage is not None
-                and event.timestamp_ms is not None
-                and event.model_call_id is None
-                and event.parent_tool_use_id is None
-                and event.subtype != "completed"
-            ):  # nearly always: it saves a call
-                passage.events.append(event)
-            elif event.type in self.word_types:
+            if event.type in self.word_types:
                 self.hear(state, event)
             else:
                 self.pause(state, event)
@@ -11592,13 +11579,11 @@ class Redactor:
         if kind == "thinking" and event.subtype == "completed":
             state.close(key, end=kind)
         passage = state.open.get(key) or state.open.setdefault(key, Passage())
-        delta = event.timestamp_ms is not None and event.model_call_id is None
-        if delta or kind == "thinking":
+        if kind == "thinking" or (event.timestamp_ms is not None and event.model_call_id is None):
             passage.events.append(event)
             return
         passage.collect()
-        replay = passage.said.tell()
-        if replay:
+        if replay := passage.said.tell():
             state.close(key, end=kind)
             passage = state.open[key] = Passage()
         passage.events.append(event)
@@ -11646,7 +11631,7 @@ class Redactor:
                 self.release(state, passages[number:])
             whole, cut_off = passage.closed or overdue, passage.cut_off or overdue
             if self.replaces_words:
-                passage.advance(len(text), passage.marker if text else None)
+                passage.advance(len(text), passage.marker)
                 passage.marker = "" if text else passage.marker
             elif suspect or cut_off or passage.rest or len(text) > LONG_LINE:
                 for unit, goes_on in self.units(text, whole=whole, cut_off=cut_off):
@@ -11659,8 +11644,7 @@ class Redactor:
         pending, sizes = state.pending, state.sizes
         waiting = (*state.open.values(), *undecided)
         held = {id(passage.events[0]) for passage in waiting if passage.events}
-        waits = map(held.__contains__, map(id, pending))
-        count = next(itertools.compress(itertools.count(), waits), len(pending))
+        count = next((n for n, event in enumerate(pending) if id(event) in held), len(pending))
         line = pending[count].original if count < len(pending) else None
         while line and count and pending[count - 1].original is line:  # its events stay together
             count -= 1
