@@ -9297,27 +9297,27 @@ cookie  (?:TRUE|FALSE) \h+/\S*\h+(?:TRUE|FALSE)\h+[0-9]+\h+<pairs>\h+([^\s"'\\]{
 bearer-token  ^(?i:bearer) \h+([A-Za-z0-9._~+/=-]{16,})
 authorization  (?i:authorization) ["'\\]*\h*[:=]\h*["'\\]*(?i:(?:bearer|basic|token|digest|apikey|negotiate)\h+)([^\s"'\\,]+)
 command-password  ^curl (?:[^|;&\n]|\\\n)*\h(?:-u|-U|--user|--proxy-user)(?:\h|=)*["'\\]*(?:[^\s:@"'$<]+(?:@[\w.-]+)?)?["'\\]*:["'\\]*([^\s"'\\]{4,})
-command-password  ^(?:(?i:psexec)|sshpass|(?:docker|podman|helm|az)\h+login|twine\h+upload) [^|;&\n]*\h-p\h*["'\\]*([^\s"'\\$%]{4,})
+command-password  ^(?:(?i:psexec)|sshpass|(?:docker|podman|helm|az)\h+login|twine\h+upload) [^|;&\n]*\h-p\h*["'\\]*([^\s"'\\$%][^\s"'\\]{3,})
 command-password  ^machine \h+[^\s\\]+(?:[\x20\t\r\n]|\\+[rnt])+login\h+[^\s\\]+(?:[\x20\t\r\n]|\\+[rnt])+password\h+([^\s"'\\]{4,})
 command-password  ^(?:7z|mysql) (?:dump|admin)?[^|;&\n]*(?:\h|["'])-p["'\\]*([^\s"'\\,\]]{6,})
 command-password  ^redis-cli [^|;&\n]*\h-a\h+["'\\]*([^\s"'\\]{4,})
 command-password  ^openssl [^|;&\n]*\h-(?:k|pass(?:in|out)?)\h+([^\s"'\\]{6,})
 command-password  ^ConvertTo-SecureString (?:\h+-String)?\h+["'\\]+([^"'\\$\n]{4,})
-command-password  ^(?:sqlcmd|bcp|unzip|zip) [^|;&\n]*\h-P\h*["'\\]*([^\s"'\\$]{6,})
-command-password  ^ldap(?:search|add|modify|delete|whoami|passwd) [^|;&\n]*\h-w\h*["'\\]*([^\s"'\\$]{6,})
-command-password  ^htpasswd \h+-\w*b\w*\h+\S+\h+\S+\h+["'\\]*([^\s"'\\$]{4,})
+command-password  ^(?:sqlcmd|bcp|unzip|zip) [^|;&\n]*\h-P\h*["'\\]*([^\s"'\\$][^\s"'\\]{5,})
+command-password  ^ldap(?:search|add|modify|delete|whoami|passwd) [^|;&\n]*\h-w\h*["'\\]*([^\s"'\\$][^\s"'\\]{5,})
+command-password  ^htpasswd \h+-\w*b\w*\h+\S+\h+\S+\h+["'\\]*([^\s"'\\$][^\s"'\\]{3,})
 command-password  ^sqlplus (?:\h+-\w+)*\h+["']?[\w$#]+/([^\s"'\\/@$&]{4,})
-command-password  ::add-mask:: ([^\s"'\\$]{4,})
-command-password  ^(?:smb|rpc)client [^|;&\n]*\h-U\h*["'\\]*[^\s"'\\%]+%([^\s"'\\$]{4,})
-command-password  ^[a-z]freerdp [^|;&\n]*\h/p:["'\\]*([^\s"'\\$]{4,})
+command-password  ::add-mask:: ([^\s"'\\$][^\s"'\\]{3,})
+command-password  ^(?:smb|rpc)client [^|;&\n]*\h-U\h*["'\\]*[^\s"'\\%]+%([^\s"'\\$][^\s"'\\]{3,})
+command-password  ^[a-z]freerdp [^|;&\n]*\h/p:["'\\]*([^\s"'\\$][^\s"'\\]{3,})
 command-password  ^net\h+use [^|;&\n]*\h/user:\S+\h+["'\\]*([^\s"'\\$/][^\s"'\\]{3,})
 command-password  ^(?:vault|cargo)\h+login (?:\h+-\S+)*\h+["'\\]*([^\s"'\\$-][^\s"'\\=]{15,}={0,2})
-command-password  ^echo \h+(?:-\w+\h+)?["'\\]*([^\s"'\\$|]{4,}(?:\\+n[^\s"'\\$|]+)?)["'\\]*\h*\|[^|;&\n]*(?:\h--(?:password-stdin|with-token|stdin)|\bsudo\h[^|;&\n]*-\w*S|\bpasswd\b)
-command-password  ^printf \h+["'\\]*%s(?:\\+n)?["'\\]*\h+["'\\]*([^\s"'\\$|]{4,}?)["'\\]*\h*\|[^|;&\n]*(?:\h--(?:password-stdin|with-token|stdin)|\bsudo\h[^|;&\n]*-\w*S|\bpasswd\b)
-command-password  ^(?:echo|printf) \h+(?:-\w+\h+)?["'\\]*[\w.-]+:([^\s"'\\$|]{4,}?)(?:\\+n)?["'\\]*\h*\|[^|;&\n]*\bchpasswd  ^chpasswd \h*<<<\h*["'\\]*[\w.-]+:([^\s"'\\$]{4,})
-command-password  ^sudo \h[^|;&\n]*-\w*S\b[^|;&\n]*<<<\h*["'\\]*([^\s"'\\$]{4,})  ^ssh-keygen [^|;&\n]*\h-[NP]\h*["'\\]*([^\s"'\\$]{4,})
-command-password  ^(?:new\h+(?:PDO|mysqli)|mysqli_connect|getConnection) \h*\([^,\n]{1,120},[^,\n]{1,40},\h*\\*["']([^\s"'\\$]{4,})
-command-password  ^snmp-server\h+community \h+([^\s"'\\$]{4,})\h+R[OW]
+command-password  ^echo \h+(?:-\w+\h+)?["'\\]*([^\s"'\\$|][^\s"'\\|]{3,}(?:\\+n[^\s"'\\|]+)?)["'\\]*\h*\|[^|;&\n]*(?:\h--(?:password-stdin|with-token|stdin)|\bsudo\h[^|;&\n]*-\w*S|\bpasswd\b)
+command-password  ^printf \h+["'\\]*%s(?:\\+n)?["'\\]*\h+["'\\]*([^\s"'\\$|][^\s"'\\|]{3,}?)["'\\]*\h*\|[^|;&\n]*(?:\h--(?:password-stdin|with-token|stdin)|\bsudo\h[^|;&\n]*-\w*S|\bpasswd\b)
+command-password  ^(?:echo|printf) \h+(?:-\w+\h+)?["'\\]*[\w.-]+:([^\s"'\\$|][^\s"'\\|]{3,}?)(?:\\+n)?["'\\]*\h*\|[^|;&\n]*\bchpasswd  ^chpasswd \h*<<<\h*["'\\]*[\w.-]+:([^\s"'\\$][^\s"'\\]{3,})
+command-password  ^sudo \h[^|;&\n]*-\w*S\b[^|;&\n]*<<<\h*["'\\]*([^\s"'\\$][^\s"'\\]{3,})  ^ssh-keygen [^|;&\n]*\h-[NP]\h*["'\\]*([^\s"'\\$][^\s"'\\]{3,})
+command-password  ^(?:new\h+(?:PDO|mysqli)|mysqli_connect|getConnection) \h*\([^,\n]{1,120},[^,\n]{1,40},\h*\\*["']([^\s"'\\$][^\s"'\\]{3,})
+command-password  ^snmp-server\h+community \h+([^\s"'\\$][^\s"'\\]{3,})\h+R[OW]
 command-password  ^jwt\.(?:sign|verify|encode|decode)\( [^,\n]{1,60},\h*["'\\]+([^\s"'\\]*?[0-9][^\s"'\\]{6,})
 command-password  [\w.*-]+ :5432: [\w*-]+:[\w*-]+:([^\s:"'\\]{4,})
 login-password  ^(?i:log-?in|sign-?in|cred(?:ential)?s|(?:user(?:name)?|e-?mail|login)\h*[/|&+]\h*pass[a-z]*) ["'*`\\]*\h*[:=]\h*["'`\\]*[\w.@+-]+\h*[/|]\h*["'`\\]*([^\s"'`\\,;/<>\(){}]{6,})
@@ -10066,7 +10066,7 @@ CALL = regex(
     r"[&*!/]*(?:[A-Za-z_]\w*(?:\.|::|->))+[A-Za-z_]\w*[!?]?[({\[<]"
     r"|\w+(?:\)[.,;]|\[[\w:-]|\((?:.*[({\[])?\Z)"
 )
-CODE = regex(r"[\w.:>$!?&-]*[(\[{<=%,/*\]})].*|[:@~!&|].*", re.DOTALL)
+CODE = regex(r"[\w.:>$!?&-]*(?:[(\[{<,\]})]|[=%/*].).*|[:@~!&|].*", re.DOTALL)
 # A member, words of which one has a capital within, a type that may be nothing, words with `_`.
 CODE_NAME = regex(
     r"[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)+|(?=[a-z]*[A-Z])[A-Za-z]*[a-z][A-Za-z]*"
@@ -10730,7 +10730,8 @@ class Scanner:
 
 # Rules whose values don't tell of themselves: what stands before them does.
 TOLD = frozenset(
-    "assignment authorization bearer-token command-password cookie url-password url-user".split()
+    "assignment authorization bearer-token command-password cookie login-password url-password "
+    "url-user".split()
 )
 LEAST_COPY = 8  # characters of a value that is known from where it was shown
 
@@ -10869,6 +10870,8 @@ def assigned_value(text: bytes, begin: int, end: int, name: str) -> Span | None:
         form = FORMS[number]
         between = expression(form.between).match(text, end, end + 2 * NEAR)
         if not between or not SUITS.get(form.name, bool)(name):
+            continue
+        if form.name == "table" and text[begin - 1 : begin] in (b"$", b"{"):  # into a pipe
             continue
         value = value_of(text, end, between.end(), form.value, between.end() + NEAR)
         if not value:
@@ -11636,7 +11639,7 @@ class Redactor:
             elif suspect or cut_off or passage.rest or len(text) > LONG_LINE:
                 for unit, goes_on in self.units(text, whole=whole, cut_off=cut_off):
                     self.redact_words(passage, unit, state.cwd, goes_on=goes_on)
-            else:
+            elif passage.changed or not passage.closed:  # else nothing is left to do
                 passage.advance(len(text) if whole else self.settled(text))
 
     def release(self, state: RunWords, undecided: Sequence[Passage] = ()) -> None:

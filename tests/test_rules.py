@@ -824,10 +824,11 @@ def test_public_keys_are_left() -> None:
 # ---------------------------------------------------------------- what leaked, and what says nothing
 
 # No part of these may be left: of tokens (T), people's passwords (P), with signs of code (S), with a
-# quote or a backslash within (D).
+# dollar (M), with a quote or a backslash within (D).
 VALUES = {
     "T": ("tk_cmxub6ek", "vbnmlkjhzq", "my_secret_value", "dolamiru", "bemo-tarilo", "QUOZEMI"),
-    "P": ("hunter42", "Winter2024!", "s3cr3tPw", "Tr0ub4dor"),
+    "P": ("hunter42", "Winter2024!", "s3cr3tPw", "Tr0ub4dor", "Zobu1984%"),
+    "M": ("Ab$12cdef",),
     "S": ("h6J,k2Ls9Dp4", "49M&5sc9Fm", "x7K;pQ2v", "Zt8)mW4q", "u5R}nB1c", "8ngrKr,RCB"),
     "D": ('h6J"k2Ls9Dp4', "e4G\\wN8zs"),
 }
@@ -839,21 +840,21 @@ SD DB_PASSWORD={} @ export PGPASSWORD={} @ A=1\nREDIS_PASS={}\nB=2 @ 1\tDB_HOST=
 S  db.password={} @ password: {} @ DB_PASSWORD="{}" @ ADMIN_PASSWORD='{}' @ password = '{}'
 P  ansible_ssh_pass={} @ ansible_ssh_pass: {} @ host1 ansible_host=1.2.3.4 ansible_ssh_pass={} ansible_port=22
 P  SSHPASS={} sshpass -e ssh u@h @ export SSHPASS={} @ SSHPASS="{}" sshpass -e scp a b
-P  echo "{}" | sudo -S apt update @ echo '{}' | sudo -S ls @ echo {} | sudo -S ls @ echo "{}" | sudo -S -p "" ls @ echo "{}" | sudo -k -S ls
-P  echo "root:{}" | chpasswd @ echo 'bob:{}' | sudo chpasswd @ chpasswd <<< "bob:{}" @ printf '%s\\n' '{}' | sudo -S x
-P  sudo -S ls <<< "{}" @ sudo -S apt install x <<<'{}' @ echo -e '{}\\n{}' | passwd bob @ echo "{}" | passwd --stdin bob
+PM echo "{}" | sudo -S apt update @ echo '{}' | sudo -S ls @ echo {} | sudo -S ls @ echo "{}" | sudo -S -p "" ls @ echo "{}" | sudo -k -S ls
+PM echo "root:{}" | chpasswd @ echo 'bob:{}' | sudo chpasswd @ chpasswd <<< "bob:{}" @ printf '%s\\n' '{}' | sudo -S x
+PM sudo -S ls <<< "{}" @ sudo -S apt install x <<<'{}' @ echo -e '{}\\n{}' | passwd bob @ echo "{}" | passwd --stdin bob
 P  postgres://bob:{}@/db @ psql "postgres://bob:{}@/shop" @ mysql://bob:{}@/db @ DATABASE_URL=postgresql://bob:{}@/app?host=/run
 P  admin / {} @ user/pass: bob/{} @ login: bob / {} @ (user/pass: bob/{}) @ Log in with bob / {} @ a.b@example.org / {} @ username / password: bob / {}
 P  INSERT INTO users (name, password) VALUES ('bob', '{}'); @ insert into accounts(id,username,password) values (1,'bob','{}')
 P  INSERT INTO `users` (`id`, `password`, `mail`) VALUES\n(1, '{}', 'x@y.z'),\n(2, '{}', 'y') @ IDENTIFIED WITH mysql_native_password BY '{}'
 P  ALTER USER bob WITH PASSWORD '{}'; @ alter role bob with password {} @ create user bob identified by {}; @ logged in with password {}
 P  new PDO($dsn, 'bob', '{}'); @ new mysqli('localhost', 'bob', '{}', 'shop'); @ getConnection(url, "bob", "{}") @ mysqli_connect('localhost', 'bob', '{}')
-P  ssh-keygen -t ed25519 -N "{}" -f key @ ssh-keygen -p -P old1x9 -N {} -f k @ ssh-keygen -t rsa -b 4096 -N '{}'
+PM ssh-keygen -t ed25519 -N "{}" -f key @ ssh-keygen -p -P old1x9 -N {} -f k @ ssh-keygen -t rsa -b 4096 -N '{}'
 """.strip().splitlines()
 STAYS = """
 Password: incorrect @ Password: invalid @ password: missing @ Password: mismatch @ Kennwort: erforderlich @ pw: 120px @ Passwort: falsch
 CI_TOKEN=$X @ CI_TOKEN=${X:-} @ CI_TOKEN=<your token> @ CI_TOKEN=*** @ CI_TOKEN="$TOKEN" cmd @ CI_TOKEN=$(cat x) @ CI_TOKEN="" cmd
-ansible_ssh_pass={{ vault_pass }} @ CI_TOKEN=os.environ["X"] @ CI_TOKEN=/run/secrets/x @ TOKEN=token @ MAX_TOKENS=4096 @ f(auth=auth_token) @ token=token, x=1 @ b"AUTH=ANONYMOUS"
+ansible_ssh_pass={{ vault_pass }} @ CI_TOKEN=os.environ["X"] @ CI_TOKEN=/run/secrets/x @ TOKEN=token @ MAX_TOKENS=4096 @ f(auth=auth_token) @ token=token, x=1 @ b"AUTH=ANONYMOUS" @ echo "root:$PW" | chpasswd
 secret=self.secret) @ if (token=next) { @ SSHPASS=$PW sshpass -e @ ["sshpass", "-e", "ssh"] @ echo "$PW" | sudo -S ls @ echo done | sudo tee /etc/x
 postgres://localhost/db @ postgres://user:$PW@/db @ src / lib @ admin / user @ user/group: root/wheel @ identified by its name @ with password reset
 INSERT INTO users (name, password) VALUES (?, ?) @ INSERT INTO users (name, age) VALUES ('x', 'y') @ INSERT INTO t (password) VALUES (%s)
