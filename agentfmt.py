@@ -3618,9 +3618,9 @@ class Translator:
     those of any type). Lines of ``delta_types`` hold nothing but pieces of words; those of
     ``own_types`` are no other agent's, whatever they hold (no ends: these have to show whose they
     are); those of ``saved_types`` belong to a saved session, which they may name. Where its
-    ``init_names`` the session, other lines may lack it; ``names_all``: a member of its own names it
-    in every line; ``named_late``: only the last line names it; ends of the types in ``named_ends``
-    always name it; ``takes_strays``: its errors may come before all else, and name nobody.
+    ``init_names`` the session, other lines may lack it; ``named_late``: only the last line names
+    it; ends of the types in ``named_ends`` always name it; ``takes_strays``: its errors may come
+    before all else, and name nobody.
     """
 
     name: ClassVar[str]
@@ -3628,7 +3628,7 @@ class Translator:
     own_types = saved_types = delta_types = named_ends = frozenset[str | None]()
     places = fragments = places_in()
     names_session: ClassVar[Mapping[str | None, str]] = {}
-    init_names = names_all = named_late = takes_strays = False
+    init_names = named_late = takes_strays = False
     saved = False  # is it a session that the agent saved? No line ends its runs.
     clocks = False  # lines are written when things happen: calls that overlap state their times
     exit_code = ""  # an expression for the exit status of a command, where its output states it
@@ -5356,7 +5356,6 @@ class OpenCode(Translator):
     places = places_in("text part.text", "reasoning part.text")
     names_session: ClassVar = {"": "sessionID"}
     named_ends = frozenset(("step_finish", "done"))
-    names_all = True
     of_run = ("reason",)
     reason: Any = None  # why the last step finished
     message: Any = None  # that the last step is a part of; a retry repeats a step of the same one
@@ -7067,28 +7066,27 @@ class Runs:
         idle = failure is None and run.agent == Cursor.name and not run.called
         if idle and is_idle(Node(details(event))):  # its result has all words
             failure = IDLE, "error"
-        unmet = (
+        unmet = "; ".join(
             f"no event matched --fail-unless {choice.text}{run.nearly.get(choice.text, '')}"
             for choice in run.unmet
         )
-        gates = "; ".join(filter(None, (describe_matches(run.matches), *unmet)))
-        if failure is None and not (gates or run.over):
+        self.file.prose = ""
+        if failure is None and not (unmet or run.matches or run.over):
             run.succeeded = True
             self.end(session)
+            return
+        stated = self.redacted(*failure or ("", ""), run)
+        if event.subtype == IN_THE_MIDDLE:
+            stated = "; ".join([stated, *self.open_calls(run)])
+        if failure and failure[0]:
+            run.failure = stated_failure(event, failure[0])
+        if not stated and (unmet or run.matches):
+            self.fail(session, unmet, "matched")
+        elif stated or not run.over:
+            why = stated or run.error or "its result does not say that it succeeded"
+            self.fail(session, why, run.failure or "error", stated=True)
         else:
-            stated = self.redacted(*failure or ("", ""), run)
-            if event.subtype == IN_THE_MIDDLE:
-                stated = "; ".join([stated, *self.open_calls(run)])
-            if failure and failure[0]:
-                run.failure = stated_failure(event, failure[0])
-            why = stated or gates or run.over or run.error
-            why = why or "its result does not say that it succeeded"
-            if why == gates:
-                self.fail(session, why, why, "matched")
-            else:
-                why = plain_reason(why)
-                self.fail(session, why, excerpt_reason(why), run.failure or "error")
-        self.file.prose = ""
+            self.fail(session, "", "budget")
 
     #  state  kind         actions, in this order
     TRANSITIONS: ClassVar[dict[tuple[str, str], tuple[Callable[..., None], ...]]] = {
@@ -7121,25 +7119,23 @@ class Runs:
         self.reporter.report_unshown(self.file)
         run.rejected += self.file.take_counts()
 
-    def fail(self, session: Session, why: str, shown: str, failure: str) -> None:
-        """``failure`` is a word for why."""
+    def fail(self, session: Session, why: str, failure: str, *, stated: bool = False) -> None:
+        """``failure`` is a word for why; ``stated``: the agent says why."""
         run = cast("Run", session.run)
         self.end(session)
-        if run.over:
-            failure = "budget"
-            if run.over not in why:
-                why, shown = f"{run.over}; {why}", f"{run.over}; {shown}"
-        if (matched := describe_matches(run.matches)) and matched not in why:
-            why, shown, failure = f"{why}; {matched}", f"{shown}; {matched}", "matched"
-        run.reason, run.failure = why, failure
-        self.failures.append((run, shown))
+        why = plain_reason(why) if stated else why
+        matched, shown = describe_matches(run.matches), excerpt_reason(why) if stated else why
+        failure = "matched" if matched else "budget" if run.over else failure
+        run.reason = "; ".join(filter(None, (run.over, why, matched)))
+        run.failure = failure
+        self.failures.append((run, "; ".join(filter(None, (run.over, shown, matched)))))
 
     def close_unfinished(
-        self, session: Session, why: str, shown: str = "", failure: str | None = None
+        self, session: Session, why: str, failure: str | None = None, *, stated: bool = False
     ) -> None:
         """Fail a run without a terminal event."""
         self.missing_ends.append(implied_end(session.run))
-        self.fail(session, why, shown or why, failure or "unfinished")
+        self.fail(session, why, failure or "unfinished", stated=stated)
 
     def give_up(self, session: Session) -> None:
         """Fail the run, if any, of a session that is one too many."""
@@ -7156,13 +7152,12 @@ class Runs:
         self.reporter.catch_up(session.file)
         if known := self.limits.reached or run.error:
             failure = failure_in(self.limits.reached) or run.failure
-            known = plain_reason(known)
-            self.close_unfinished(session, known, excerpt_reason(known), failure)
+            self.close_unfinished(session, known, failure, stated=True)
             return
         why = [f"ended without a result after {plural(run.events, 'event')}", *self.open_calls(run)]
         if session.file.prose:
             why.append(session.file.prose)
-        self.close_unfinished(session, "; ".join(why), failure=failure_in(session.file.prose))
+        self.close_unfinished(session, "; ".join(why), failure_in(session.file.prose))
 
     def end_file(self) -> Iterator[Event]:
         """The verdict of a FILE, after those of its runs, and what stands for one without a run."""
