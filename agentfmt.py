@@ -202,7 +202,7 @@ TITLE = 100  # columns of the title of a run or call
 REPORT_COLUMNS = 500  # of a line of output in a report
 ITEM_COLUMNS, FILE_COLUMNS = 240, 40  # of an action in a report, of a FILE in its contents
 MAX_NAMES = 20  # tools, or unknown types, that a summary tells apart
-KEPT_LEVELS = 200  # of a value that is nested too deeply to be decoded as a whole
+SPARE_LEVELS = 100  # of nesting: for what decodes a line again, or writes it in another one
 MAX_DIGITS = 4000  # of an integer: the interpreter refuses to parse longer ones
 
 AGENTS = (
@@ -452,6 +452,25 @@ UNICODE = b"\\u"
 DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
+class Number(float):
+    """A number that is no integer, or too long for one, as it is spelled."""
+
+    spelling: str
+
+    def __new__(cls, spelling: str) -> Number:
+        number = super().__new__(cls, spelling)
+        number.spelling = spelling
+        return number
+
+
+def as_spelled(number: Number) -> Raw:
+    return Raw(number.spelling.encode())
+
+
+DECODE = msgspec.json.Decoder(float_hook=Number).decode
+ENCODE = msgspec.json.Encoder(enc_hook=as_spelled).encode
+
+
 def members(text: bytes) -> dict[str, Raw]:
     """The members of a JSON object (RFC 8259), undecoded; of duplicates the last wins. Of anything
     else, none."""
@@ -460,72 +479,67 @@ def members(text: bytes) -> dict[str, Raw]:
     try:
         return msgspec.json.decode(text, type=dict[str, Raw])
     except DECODE_ERRORS:  # lone surrogates, or many levels
-        if not isinstance(decode_raw(text), dict):
+        if decoded(text) is None:
             return {}
-        text = without_depths(text)  # the paths of all levels would fill the memory
-    strings = find_strings(text)
-    keys = [string for string in strings if string.is_key and len(string.path) == 1]
+    keys = [string for string in find_strings(text) if string.is_key and len(string.path) == 1]
     ends = [*(key.start for key in keys), text.rfind(b"}")][1:]
     values = (text[key.end : end].strip(b",: \t\r\n") for key, end in zip(keys, ends, strict=True))
     return {key.text: Raw(value) for key, value in zip(keys, values, strict=True)}
 
 
-def compact(text: bytes) -> bytes:
-    """A JSON value without blanks between tokens, in UTF-8; numbers stay as they are spelled."""
-    if text[:1] not in b"{[" and UNICODE not in text:
-        return text  # nearly always
-    done, position = bytearray(), 0  # a list of pieces would be huge for a long array
-    for match in STRING.finditer(text):
-        string = match[0]
-        done += text[position : match.start()].translate(None, BLANKS)
-        done += encode_json(decode_json(string)) if UNICODE in string else string
-        position = match.end()
-    return bytes(done + text[position:].translate(None, BLANKS))
-
-
 def encode_json(value: Any) -> bytes:
-    """A value as compact JSON in UTF-8; Raw stays as it is, lone surrogates are escaped."""
+    """A value as compact JSON in UTF-8; lone surrogates are escaped."""
     try:
-        return msgspec.json.encode(value)
-    except (UnicodeEncodeError, RecursionError):  # as the input may well be
-        return b"".join(encode_parts(value))
+        return ENCODE(value)
+    except UnicodeEncodeError:  # as the input may well be
+        return "".join(spell_out(value)).encode("utf-8", "backslashreplace")
 
 
-def encode_parts(value: Any) -> Iterator[bytes]:
-    """The same in pieces, of any depth: what could be decoded may be too deep within a new line."""
+def spell_out(value: Any) -> Iterator[str]:
+    """The same in pieces, with lone surrogates."""
     import json
 
-    pending = [value]  # what is left, its end first; bytes are written already
-    while pending:
-        piece = pending.pop()
-        if isinstance(piece, (bytes, Raw)):
-            yield bytes(piece)
-        elif isinstance(piece, dict):
-            items = (part for pair in piece.items() for part in (b",", pair[0], b":", pair[1]))
-            pending += reversed([b"{", *itertools.islice(items, 1, None), b"}"])
-        elif isinstance(piece, Struct):
-            pending.append(msgspec.structs.asdict(piece))
-        elif isinstance(piece, (list, tuple)):
-            items = (part for item in piece for part in (b",", item))
-            pending += reversed([b"[", *itertools.islice(items, 1, None), b"]"])
-        else:
-            yield json.dumps(piece, ensure_ascii=False).encode("utf-8", "backslashreplace")
+    if isinstance(value, Struct):
+        value = msgspec.structs.asdict(value)
+    if isinstance(value, dict):
+        for before, name in zip(itertools.chain("{", itertools.repeat(",")), value, strict=False):
+            yield from (before, json.dumps(name, ensure_ascii=False), ":", *spell_out(value[name]))
+        yield "}" if value else "{}"
+    elif isinstance(value, (list, tuple)):
+        for before, item in zip(itertools.chain("[", itertools.repeat(",")), value, strict=False):
+            yield from (before, *spell_out(item))
+        yield "]" if value else "[]"
+    else:
+        is_spelled = isinstance(value, Number)
+        yield value.spelling if is_spelled else json.dumps(value, ensure_ascii=False)
 
 
-def decode_json(text: Raw | bytes) -> Any:
+@contextlib.contextmanager
+def spare_levels() -> Iterator[None]:
+    """What is read within is not too deep where it is decoded as a whole, or written again."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(limit - SPARE_LEVELS)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def decode_json(text: bytes) -> Any:
     """Decode a JSON value, with lone surrogates and integers of any length.
 
-    An integer too long for the interpreter stays a string of digits. Raises ValueError with a
-    readable reason if the text isn't JSON, RecursionError if it is nested too deeply.
+    Raises ValueError with a readable reason if the text isn't JSON, RecursionError if it is nested
+    too deeply.
     """
     try:
-        return msgspec.json.decode(text)
+        return DECODE(text)
     except DECODE_ERRORS:
         import json
 
     text = bytes(text)
     decoder = json.JSONDecoder(
-        parse_int=lambda digits: int(digits) if len(digits) <= MAX_DIGITS else digits,
+        parse_float=Number,
+        parse_int=lambda digits: (int if len(digits) <= MAX_DIGITS else Number)(digits),
         parse_constant=refuse_constant,
     )
     try:
@@ -539,73 +553,6 @@ def decode_json(text: Raw | bytes) -> Any:
 
 def refuse_constant(word: str) -> Any:
     raise ValueError(f"bad JSON ({word} isn't a JSON number)")
-
-
-T = TypeVar("T", bound=Struct)
-MISFIT = object()
-
-
-def with_plain_setter(kind: type[T]) -> type[T]:
-    """The same type, whose members are set as any object's. msgspec's own way, for the garbage
-    collector that these types are kept from, takes five times as long."""
-    for name in ("__setattr__", "__delattr__"):
-        setattr(kind, name, getattr(object, name))
-    return kind
-
-
-@functools.cache
-def shape(
-    texts: str = "", raws: str = "", anys: str = "", *, base: type[Struct] = Struct, **others: Any
-) -> Any:
-    """A Struct for some members of an object, added to a base's: strings, undecoded values, any
-    values, others."""
-    fields: list[Any] = [(name, str | None, None) for name in texts.split()]
-    fields += [(name, Raw, Raw()) for name in raws.split()]
-    fields += [(name, Any, None) for name in anys.split()]
-    fields += [(name, kind | None, None) for name, kind in others.items()]
-    return with_plain_setter(msgspec.defstruct("Shape", fields, bases=(base,), gc=False, rename={}))
-
-
-def coerce(value: Any, kind: Any) -> Any:
-    """The part of a parsed value that fits a type, or MISFIT; a misfit member is left out."""
-    origin: Any = getattr(kind, "__origin__", None)
-    parts: Sequence[Any] = getattr(kind, "__args__", ())
-    if origin in (list, dict) and not isinstance(value, origin):
-        return MISFIT
-    if origin is list:
-        return [fit for item in value if (fit := coerce(item, *parts)) is not MISFIT]
-    if origin is dict:
-        pairs = ((key, coerce(item, parts[-1])) for key, item in value.items())
-        return {key: fit for key, fit in pairs if fit is not MISFIT}
-    if parts:  # a union
-        fits = [coerce(value, part) for part in parts]
-        return next((fit for fit in fits if fit is not MISFIT), MISFIT)
-    if kind is Any:
-        return value
-    if kind is Raw:
-        with contextlib.suppress(RecursionError):
-            return Raw(encode_json(value))
-        return MISFIT
-    if issubclass(kind, Struct):
-        return coerce_struct(value, kind) if isinstance(value, dict) else MISFIT
-    return value if type(value) is kind or (kind is float and type(value) is int) else MISFIT
-
-
-def coerce_struct(value: dict[str, Any], kind: type[T]) -> T:
-    present = [field for field in fields(kind) if field.encode_name in value]
-    fits = ((field.name, coerce(value[field.encode_name], field.type)) for field in present)
-    return kind(**{name: fit for name, fit in fits if fit is not MISFIT})
-
-
-fields = functools.cache(msgspec.structs.fields)
-
-
-def decode_as(raw: Raw | bytes, kind: type[T]) -> T:
-    """Decode the part of an object that fits a type; of anything else, nothing."""
-    try:
-        return msgspec.json.decode(raw, type=kind)
-    except (msgspec.DecodeError, RecursionError):
-        return coerce_struct(as_object(decode_raw(raw)), kind)
 
 
 def as_integer(value: Any) -> int | None:
@@ -632,36 +579,12 @@ def as_milliseconds(seconds: Any) -> int | None:
     return None
 
 
-def decode_raw(raw: Any) -> Any:
-    """Decode a member that was left undecoded; None if it is absent or malformed. What a
-    translation made is decoded already."""
-    if not isinstance(raw, (Raw, bytes)):
-        return raw
+def decoded(text: str | bytes) -> Any:
+    """What a text of JSON says; None if it is malformed, or nested too deeply."""
     try:
-        return decode_json(raw) if raw else None
-    except ValueError:
+        return decode_json(to_utf8(text) if isinstance(text, str) else text) if text else None
+    except (ValueError, RecursionError):
         return None
-    except RecursionError:  # what could be read may be too deep where it is decoded
-        shallow = without_depths(bytes(raw))
-        return None if shallow == raw else decode_raw(shallow)
-
-
-def without_depths(text: bytes) -> bytes:
-    """A JSON value with null in place of what is nested more than KEPT_LEVELS deep."""
-    kept, level, position = bytearray(), 0, 0
-    for run in BRACKETS.finditer(without_escapes(text)):
-        if run[0][:1] == b'"':
-            continue
-        opens, count = run[0][:1] in b"[{", len(run[0])
-        if opens and level <= KEPT_LEVELS < level + count:
-            kept += text[position : run.start() + KEPT_LEVELS - level] + b"null"
-        elif not opens and level - count <= KEPT_LEVELS < level:
-            position = run.start() + level - KEPT_LEVELS
-        level += count if opens else -count
-    return bytes(kept + text[position:]) if level == 0 else text
-
-
-BRACKETS = regex(rb'"[^"]*"|[\[{]+|[\]}]+')  # in a line without escapes
 
 
 def as_time(value: Any) -> int | None:
@@ -699,12 +622,12 @@ def first_text(*values: Any) -> str:
 
 def as_object(value: Any) -> dict[str, Any]:
     """The value if it is an object, else an empty one."""
-    return value if isinstance(value, dict) else {}
+    return value if type(value) is dict else {}
 
 
 def as_list(value: Any) -> list[Any]:
     """The value if it is an array, else an empty one."""
-    return value if isinstance(value, list) else []
+    return value if type(value) is list else []
 
 
 def known_members(members: Mapping[str, Any]) -> dict[str, Any]:
@@ -713,7 +636,7 @@ def known_members(members: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def as_text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
+    return value if type(value) is str else ""
 
 
 def as_word(value: Any) -> str:
@@ -723,7 +646,7 @@ def as_word(value: Any) -> str:
 
 def as_dollars(value: Any) -> float | None:
     """An amount of money, or None."""
-    return value if isinstance(value, (int, float)) and 0 <= value < 1e9 else None
+    return +value if isinstance(value, (int, float)) and 0 <= value < 1e9 else None
 
 
 class Node:
@@ -734,16 +657,19 @@ class Node:
 
     def __getitem__(self, path: str) -> Any:
         value = self.value
-        if "." not in path:  # nearly always
-            return value.get(path) if isinstance(value, dict) else None
-        for name in path.split("."):
-            value = value.get(name) if isinstance(value, dict) else None
+        for name in path.split(".") if "." in path else (path,):
+            if type(value) is not dict or name not in value:
+                return None
+            value = value[name]
         return value
 
-    def each(self, path: str = "") -> Iterator[Node]:
+    def each(self, path: str = "") -> list[Node]:
         """The objects in the array at a path, or in this one."""
-        value = self[path] if path else self.value
-        return (Node(item) for item in as_list(value) if isinstance(item, dict))
+        items = self[path] if path else self.value
+        return [Node(item) for item in items if type(item) is dict] if type(items) is list else []
+
+
+NOTHING = Node(None)
 
 
 class StringLiteral(NamedTuple):
@@ -1224,9 +1150,6 @@ else:
     Internal = None  # members that stages set: in the input only null is valid there
 
 
-Other: TypeAlias = list[Raw] | str | float | bool | None
-
-
 class Header(Struct, gc=False):
     """The members of a line that the state machine needs."""
 
@@ -1235,6 +1158,17 @@ class Header(Struct, gc=False):
     session_id: str | None = None
     call_id: str | None = None
     parent_tool_use_id: str | None = None  # the call that started the sub-agent
+
+
+def with_plain_setter(kind: type[E]) -> type[E]:
+    """The same type, whose members are set as any object's. msgspec's own way, for the garbage
+    collector that these types are kept from, takes five times as long."""
+    for name in ("__setattr__", "__delattr__"):
+        setattr(kind, name, getattr(object, name))
+    return kind
+
+
+E = TypeVar("E", bound=Header)
 
 
 @with_plain_setter
@@ -1318,8 +1252,28 @@ def ends_run(event: Event) -> bool:
 def details(event: Event) -> dict[str, Any]:
     """All members of an event's line, decoded once; {} if that fails."""
     if event.decoded is None:
-        event.decoded = as_object(decode_raw(event.raw))
-    return cast("dict[str, Any]", event.decoded)
+        event.decoded = as_object(decoded(event.raw))
+    return event.decoded  # type: ignore[no-any-return]
+
+
+def read_event(kind: type[E], text: bytes) -> E:
+    """An event by its line. Raises ValueError with the reason, or RecursionError."""
+    with spare_levels():
+        try:
+            text.decode()
+            return msgspec.json.decode(text, type=kind)
+        except DECODE_ERRORS:
+            line = Node(decode_json(text))
+    texts = [line[name] if type(line[name]) is str else None for name in HEADER]
+    event = kind(*texts)
+    if isinstance(event, SpokenEvent):
+        event.message = Message(joined_text(line["message.content"]))
+        event.timestamp_ms, event.model_call_id = line["timestamp_ms"], line["model_call_id"]
+        event.text = as_text(line["text"])
+    return event
+
+
+HEADER = Header.__struct_fields__
 
 
 def line_time(event: Event) -> int | None:
@@ -1334,7 +1288,7 @@ def line_time(event: Event) -> int | None:
 def error_message(value: Any, depth: int = 4) -> str:
     """The first text in an error: a string, perhaps of JSON, an object, or a list of these."""
     if isinstance(value, str):
-        inner = decode_raw(to_utf8(value)) if depth and value.startswith("{") else None
+        inner = decoded(value) if depth and value.startswith("{") else None
         return error_message(inner, depth - 1) or value
     if isinstance(value, dict):
         value = [value[key] for key in MESSAGE_KEYS if key in value]
@@ -1357,6 +1311,13 @@ def message_text(content: list[TextBlock] | str | None) -> str:
     if isinstance(content, str):
         return content
     return "".join([block.text or "" for block in content or ()])
+
+
+def joined_text(content: Any) -> str:
+    """The same of a message that is decoded as a whole."""
+    if isinstance(content, str):
+        return content
+    return "".join(as_text(block["text"]) for block in Node(content).each())
 
 
 def words_of(event: Any) -> str:
@@ -1581,7 +1542,7 @@ def mcp_tool_arg(args: dict[str, Any], here: str) -> str:
     """A server's tool, and the first argument that is a short text."""
     server = arg("providerIdentifier", "serverIdentifier", "server")(args, here)
     name = "/".join(filter(None, (server, arg("toolName", "name")(args, here))))
-    given = as_object(decode_raw(args.get("args")))
+    given = as_object(args.get("args"))
     return f"{name} {next(short_texts(given), '')}".strip()
 
 
@@ -1864,7 +1825,7 @@ def tool_of(event: Event) -> tuple[str, dict[str, Any]]:
             if key.endswith("ToolCall"):
                 return key[: -len("ToolCall")] or started_tool(event), body
             if key == "function":  # its arguments are JSON in a string
-                given = body.get("args") or decode_raw(to_utf8(as_text(body.get("arguments"))))
+                given = body.get("args") or decoded(as_text(body.get("arguments")))
                 return as_text(body.get("name")) or key, body | {"args": given}
     return started_tool(event), {}
 
@@ -2285,7 +2246,6 @@ class Source:
         self.looks_like = ""  # the format of a FILE that is no stream, and a hint, once it is known
         self.head = b""  # its first bytes
         self.has_run_begun = False  # an event has opened a run, as an end alone does not
-        self.decode: Callable[[bytes], Any] = bytes  # for lines of the agent that wrote the last
         self.prose = ""  # the last line of prose since a run ended, usually why the next one fails
         self.due = ""  # what its last line begins, and the next one may go on with
         self.rejected = 0  # lines since the last end of a run
@@ -2610,7 +2570,7 @@ def line_frames(arriving: Iterable[bytes], limit: int) -> Iterator[Frame]:
                 yield RejectedPiece(tail.getvalue(), too_long(limit))
                 tail, cut = io.BytesIO(), True
     except Interrupted:  # a line may lack nothing but its end
-        if not cut and decode_raw(tail.getvalue()) is not None:
+        if not cut and decoded(tail.getvalue()) is not None:
             yield tail.getvalue()
         raise
     if cut:
@@ -2695,7 +2655,8 @@ def object_line(text: bytearray, limit: int, *, cut: bool) -> Frame:
         try:
             line = msgspec.json.format(line, indent=-1)
         except DECODE_ERRORS:  # also for a lone surrogate
-            line = line.replace(b"\n", b"\r") if decode_raw(line) is None else compact(line)
+            value = decoded(line)
+            line = line.replace(b"\n", b"\r") if value is None else encode_json(value)
     return RejectedPiece(line + b"\n", too_long(limit)) if len(line) > limit else line + b"\n"
 
 
@@ -2733,9 +2694,9 @@ class Wrapped(NamedTuple):
 
 def unwrap_text(value: bytes) -> bytes:
     """The text of a string, or of journald's array of bytes, in UTF-8; else b""."""
-    decoded = decode_raw(value) if value[:1] in (b'"', b"[") else None
+    text = decoded(value) if value[:1] in (b'"', b"[") else None
     try:
-        return to_utf8(decoded) if isinstance(decoded, str) else bytes(decoded or ())
+        return to_utf8(text) if isinstance(text, str) else bytes(text or ())
     except (TypeError, ValueError):
         return b""
 
@@ -2748,7 +2709,7 @@ def contents(
     if CRI in places and (match := CRI_LINE.fullmatch(line)):
         yield Wrapped(CRI, match[3].rstrip(b"\r\n"), match[1], match[2] == b"F")
     outer = members(line[max(0, line.find(b"{", 0, MAX_PREFIX + 1)) :])
-    kind = decode_raw(outer["type"]) if "type" in outer else None
+    kind = decoded(bytes(outer["type"])) if "type" in outer else None
     if not outer or (not named and isinstance(kind, str) and kind not in COLLECTED):
         return
     writer = b" ".join([bytes(outer.get(name, b"")) for name in WRITERS_OF_PIECES])
@@ -2776,9 +2737,11 @@ def says_kind(line: Mapping[str, Raw]) -> bool:
     """Do members say what a line is? Nearly always by a type; else by whose words they hold, by an
     event that is the name of one of them, or as a message of JSON-RPC."""
     if "type" in line:
-        return isinstance(decode_raw(line["type"]), str)
+        return isinstance(decoded(bytes(line["type"])), str)
     speaks = "role" in line and line.keys() & {"content", "message", "tool_calls"}
-    return bool(speaks or "jsonrpc" in line or as_text(decode_raw(line.get("event", b""))) in line)
+    return bool(
+        speaks or "jsonrpc" in line or as_text(decoded(bytes(line.get("event", b"")))) in line
+    )
 
 
 class Pieces:
@@ -2859,7 +2822,7 @@ class Reader:
         holds the agent's lines."""
         self.source = source
         self.event_type = event_type
-        source.decode = msgspec.json.Decoder(event_type).decode
+        self.decode = msgspec.json.Decoder(event_type).decode
         self.pieces = Pieces(limit)
         self.named = unwrap not in ("auto", "none")
         self.places: tuple[str, ...] = (unwrap,) if self.named else ENVELOPES
@@ -2879,7 +2842,8 @@ class Reader:
             return self.read_one_by_one(lines)
         try:  # msgspec doesn't validate the strings that it skips
             b"".join([line for line in lines if not line.isascii()]).decode()
-            return zip(lines, [*map(self.source.decode, lines)], strict=True)
+            with spare_levels():
+                return zip(lines, [*map(self.decode, lines)], strict=True)
         except DECODE_ERRORS:
             return self.read_one_by_one(lines)
 
@@ -2998,7 +2962,7 @@ class Reader:
             return b"", NO_EVENT
         prefix, text = text[:brace], text[brace:]
         try:
-            event = read_again(self.event_type, text)
+            event = read_event(self.event_type, text)
         except (ValueError, RecursionError) as error:
             deep = isinstance(error, RecursionError)
             return prefix, self.read_several(text) or Rejected(
@@ -3016,7 +2980,7 @@ class Reader:
             return []
         with contextlib.suppress(ValueError, RecursionError):
             lines = [cast("bytes", part).strip() for part in parts]
-            return [(line, read_again(self.event_type, line)) for line in lines]
+            return [(line, read_event(self.event_type, line)) for line in lines]
         return []
 
 
@@ -3034,15 +2998,6 @@ VARYING = regex(
     r"|(?i:(?<![\w-])(?:trace|debug|info|notice|warn(?:ing)?|error|critical|fatal|severe"
     r"|trc|dbg|inf|wrn|err|crit|ftl)(?![\w-]))"
 )
-
-
-def read_again(kind: type[T], text: bytes) -> T:
-    """Decode a line. Raises ValueError with the reason, or RecursionError."""
-    try:
-        text.decode()
-        return msgspec.json.decode(text, type=kind)
-    except DECODE_ERRORS:
-        return coerce_struct(decode_json(text), kind)
 
 
 # ---------------------------------------------------------------- foreign calls
@@ -3189,15 +3144,15 @@ class ForeignCall(Struct, gc=False):
     parent: str | None = None  # the call of the sub-agent that made it
     tool: str = ""
     name: str = ""  # the agent's own name for the tool
-    arguments: Any = None  # as the agent wrote them, decoded or not
+    arguments: Any = None  # as the agent wrote them
     started: Any = None  # when it started, as its line says
     server: str | None = None  # of an MCP tool whose name does not show it; "" if it is unknown
     overlaps: bool = False  # others were open, so that no line says when it ended
 
-    def line(self) -> bytes:
+    def line(self) -> dict[str, Any]:
         return self.line_with("started", {"args": self.args()})
 
-    def line_with(self, subtype: str, body: Any, ended: int | None = None) -> bytes:
+    def line_with(self, subtype: str, body: Any, ended: int | None = None) -> dict[str, Any]:
         """A line of the call, with Cursor's names for when it started and ended."""
         call = {f"{self.tool}ToolCall": body, "toolCallId": self.id, "name": self.name}
         for name, clock in zip(CLOCKS, (as_time(self.started), ended), strict=True):
@@ -3207,13 +3162,10 @@ class ForeignCall(Struct, gc=False):
         return make_line("tool_call", subtype, self.session, {"tool_call": call, **ids})
 
     def args(self) -> dict[str, Any]:
-        """Its arguments, with Cursor's names, undecoded where they were given so."""
-        if isinstance(self.arguments, Raw):
-            return self.with_names(members(bytes(self.arguments)))
-        given = {"input": self.arguments} if isinstance(self.arguments, str) else self.arguments
-        return self.with_names(as_object(given))
-
-    def with_names(self, args: dict[str, Any]) -> dict[str, Any]:
+        """Its arguments, with Cursor's names."""
+        args = as_object(self.arguments)
+        if isinstance(self.arguments, str):
+            args = {"input": self.arguments}
         mcp = MCP_TOOL.fullmatch(self.name) if self.tool == "mcp" else None
         if mcp or self.server is not None:
             server = self.server or ""
@@ -3225,26 +3177,19 @@ class ForeignCall(Struct, gc=False):
         names = TOOL_ARGUMENTS.get(self.tool, ARGUMENT_NAMES)
         args = {names.get(key, key): value for key, value in args.items()}
         if self.tool == "updateTodos":
-            if listed := translate_todos(decode_raw(args.get("todos"))):
+            if listed := translate_todos(args.get("todos")):
                 args["todos"] = listed
         elif self.tool == "shell" and "command" in args:
-            command = args["command"]
-            words = isinstance(command, Raw) and bytes(command)[:1] == b"["
-            args["command"] = as_command(decode_raw(command) if words else command)
+            args["command"] = as_command(args["command"])
         elif self.tool == "glob" and isinstance(args.get("patterns"), list):
             args |= {"globPattern": " ".join(map(as_text, args.pop("patterns")))}
         return args
 
     def by_file(self) -> list[ForeignCall]:
         """The calls that it is: one, but for a patch, which is one for each of its files."""
-        if self.tool != "edit" or (
-            isinstance(self.arguments, Raw) and b"*** " not in bytes(self.arguments)
-        ):
-            return [self]  # nearly always
-        if "path" in (args := self.args()):
-            return [self]
-        texts = map(decode_raw, args.values())
-        files = [file for text in texts for file in patched_files(as_text(text))]
+        args = self.args() if self.tool == "edit" else {}
+        texts = () if "path" in args else map(as_text, args.values())
+        files = [file for text in texts for file in patched_files(text)]
         ids = [f"{self.id}.{number}" for number in range(len(files))] if files[1:] else [self.id]
         return [
             replace(self, id=identity, tool=tool, arguments=args)
@@ -3253,17 +3198,15 @@ class ForeignCall(Struct, gc=False):
 
 
 # What a command is given to run in the background, and what it returns while it runs.
-IN_BACKGROUND_ARGS = regex(
-    rb'"(?:(?:(?:run_in|is)_)?background|isBackground|fireAndForget)": ?true|"mode": ?"async"'
-)
+BACKGROUND_ARGS = "run_in_background is_background background isBackground fireAndForget".split()
 STILL_RUNS = regex(r"<command with shellId: \S{1,40} is still running[^<>]{1,400}>\s*\Z")
 
 
 def goes_on(call: ForeignCall, content: Any) -> bool:
     """Does a command that stated no exit status run in the background, or still run?"""
-    given = encode_json(call.arguments)
-    begun = IN_BACKGROUND_ARGS.search(given) or STILL_RUNS.search(as_text(content)[-MAX_NOTE:])
-    return begun is not None
+    given = as_object(call.arguments)
+    asked = given.get("mode") == "async" or True in map(given.get, BACKGROUND_ARGS)
+    return asked or STILL_RUNS.search(as_text(content)[-MAX_NOTE:]) is not None
 
 
 MAX_NOTE = 500  # of a host's, below what a command printed
@@ -3272,7 +3215,7 @@ MAX_NOTE = 500  # of a host's, below what a command printed
 class Answer(Struct, gc=False):
     """How a call by another agent ended. It makes the line of its end.
 
-    ``content`` is what it returned: a text, or undecoded. If it ``failed``, the text says why, and
+    ``content`` is what it returned. If it ``failed``, the text says why, and
     ``kind`` is the agent's word for it; ``code`` is an exit status; ``facts`` are members of
     Cursor's result.
     """
@@ -3287,10 +3230,10 @@ class Answer(Struct, gc=False):
     existed: bool = False  # the file that it wrote was there before
     begun: bool = False  # it goes on in the background
 
-    def line(self) -> bytes:
+    def line(self) -> dict[str, Any]:
         args = self.call.args()
         facts = self.facts | ({"isBackground": True} if self.begun else {})
-        result = make_result(self, args, {name: decode_raw(facts[name]) for name in facts})
+        result = make_result(self, args, facts)
         return self.call.line_with("completed", {"args": args, "result": result}, self.ended())
 
     def ended(self) -> int | None:
@@ -3385,15 +3328,14 @@ def make_success(tool: str, args: dict[str, Any], content: Any) -> dict[str, Any
         streams = {"stdout": text, "stderr": "", "interleavedOutput": content}
         return {"command": args.get("command", ""), **streams}
     if tool == "write" or (tool == "edit" and "fileText" in args):
-        written = decode_raw(args.get("fileText", ""))
-        lines = len(written.splitlines()) if isinstance(written, str) and written else None
+        lines = len(as_text(args.get("fileText")).splitlines()) or None
         return {"message": content, "linesCreated": lines}
     if tool == "webFetch":
         return {"url": args.get("url", ""), "markdown": content or None}
     if tool == "mcp":
         return {"content": [{"text": {"text": text}}], "isError": False}
     if tool == "edit":
-        counts = count_changes(as_text(decode_raw(args.get("patch"))).split("\n"))
+        counts = count_changes(as_text(args.get("patch")).split("\n"))
         return {"message": content} | (counts if "patch" in args else {})
     return {"content": content}
 
@@ -3413,10 +3355,9 @@ def with_member(line: bytes, name: str, value: str) -> bytes:
 
 def make_line(
     kind: str, subtype: str | None, session: str | None, members: Mapping[str, Any]
-) -> bytes:
+) -> dict[str, Any]:
     """A line with some members, less those that are None."""
-    line = {"type": kind, "subtype": subtype, **members, "session_id": session}
-    return encode_json(known_members(line))
+    return known_members({"type": kind, "subtype": subtype, **members, "session_id": session})
 
 
 def mcp_name(server: Any, tool: Any) -> str:
@@ -3512,20 +3453,14 @@ USAGE = {
     "inputTokens": ("input_tokens", "input", "inputTokens", "promptTokenCount"),
     "outputTokens": ("output_tokens", "output", "outputTokens", "candidatesTokenCount"),
     "cacheReadTokens": (
-        "cache_read_input_tokens", "cached_input_tokens", "cached", "cacheRead", "cache.read",
+        "cache_read_input_tokens", "cached_input_tokens", "cached", "cacheRead",
         "cacheReadTokens", "cachedContentTokenCount",
     ),
     "cacheWriteTokens": (
-        "cache_creation_input_tokens", "cache_write_input_tokens", "cacheWrite", "cache.write",
+        "cache_creation_input_tokens", "cache_write_input_tokens", "cacheWrite",
         "cacheWriteTokens",
     ),
 }  # fmt: skip
-# The tokens that a line of Claude's states, by Cursor's names.
-Tokens = msgspec.defstruct(
-    "Tokens",
-    [(name, Any, msgspec.field(name=own[0], default=None)) for name, own in USAGE.items()],
-    gc=False,
-)
 CACHE_IN_INPUT = frozenset(("codex", "gemini", "qwen"))  # whose input is all that was read
 
 
@@ -3534,11 +3469,10 @@ def tokens_out(usage: Any) -> int | None:
     return first_count(as_object(usage), USAGE["outputTokens"])
 
 
-def first_count(told: dict[str, Any], paths: Iterable[str]) -> int | None:
-    """The first count that an object states at some paths."""
-    for path in paths:
-        value = Node(told)[path] if "." in path else told.get(path)
-        if value is not None and (count := as_count(value)) is not None:
+def first_count(told: dict[str, Any], names: Iterable[str]) -> int | None:
+    """The first count that an object states by some names."""
+    for name in names:
+        if name in told and (count := as_count(told[name])) is not None:
             return count
     return None
 
@@ -3635,16 +3569,6 @@ class Translator:
     good_stops: Collection[str] = ()  # if given: reasons to stop that are none of a failure
     of_run: tuple[str, ...] = ()
 
-    @staticmethod
-    def line_struct(base: type[Event]) -> Any:
-        """The type of its lines; lines of the base type are read as a Node."""
-        return base
-
-    @classmethod
-    @functools.cache  # many sessions may be short
-    def decoder(cls, base: type[Event]) -> msgspec.json.Decoder[Any]:
-        return msgspec.json.Decoder(cls.line_struct(base))
-
     def in_background(self) -> Iterable[str]:
         """The names of what goes on in the background when a run has ended."""
         return ()
@@ -3652,9 +3576,6 @@ class Translator:
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         self.maker = maker
         self.agent = self.name  # or a relative's
-        decoder = self.decoder(maker.event_type)
-        self.decode, kind = decoder.decode, decoder.type
-        self.own_type: Any = kind if kind is not maker.event_type else None  # its own, if any
         self.session = session
         self.skipped_types = tuple(self.delta_types) if maker.silent else ()
         self.prompts: list[Any] = []  # that came before the init of their run
@@ -3715,7 +3636,7 @@ class Translator:
         """Is its run over at the end of a FILE, though no line says so?"""
         return self.saved
 
-    def read(self, line: Any) -> None:
+    def read(self, line: Node) -> None:
         """Make the moves of a line."""
 
     def finish(self) -> None:
@@ -3731,9 +3652,6 @@ class Translator:
         if event.session_id:
             return str(event.session_id)
         path = cls.names_session.get(event.type) or cls.names_session.get("", "session_id")
-        stated = getattr(event, path, NO_SESSION)
-        if stated is not NO_SESSION:  # it was decoded as this agent's
-            return cast("str | None", stated or None)
         return first_text(Node(details(event))[path]) or None
 
     def translate(self, event: Event, *, strange: bool = False) -> Sequence[Event]:
@@ -3746,8 +3664,10 @@ class Translator:
             places = self.places.get(event.type or "", SPOKEN_PLACES)
             self.original = OriginalLine(event.raw, places)
             self.blank_fragments(*self.fragments.get(event.type or "", ()))
-        if not strange:
-            self.read(self.as_own(event))
+        line = Node(details(event))
+        self.stamp = line["timestamp"]
+        if line.value and not strange:  # it isn't nested too deeply
+            self.read(line)
         if self.stamp is not None and (self.events or not self.saved):
             self.counted.note_time(self.stamp)
         if self.events:
@@ -3761,33 +3681,24 @@ class Translator:
         event.unprinted = not maker.native and event.type not in CURSOR_ALONE
         return (event,)
 
-    def as_own(self, event: Event) -> Any:
-        """An event as this agent's lines are read, with the time that it states."""
-        line: Any = event
-        if not self.own_type:
-            line = Node(details(event))
-        elif type(event) is not self.own_type:  # it was decoded as another agent's
-            line = decode_as(event.raw, self.own_type)
-        self.stamp = getattr(line, "timestamp", None) if self.own_type else line["timestamp"]
-        return line
-
     def mark_agent(self, event: Event) -> None:
         """Let a conversion show whose lines it was made of, even if their init did not."""
         self.names_agent = True
         if self.maker.converts and not self.begun and event.raw:
             event.raw = with_member(event.raw, "converted_from", self.agent)
+            event.decoded = None
 
     def make(self, kind: str, subtype: str | None = None, /, **members: Any) -> None:
         line = make_line(kind, subtype, self.session, members)
-        self.add(kind, subtype, line, members.get("call_id"), members.get("parent_tool_use_id"))
+        self.add(line, encode_json(line))
 
-    def add(
-        self, kind: str, subtype: str | None, raw: bytes, call_id: Any = None, parent: Any = None
-    ) -> Any:
-        """Add an event to the translation, with its line."""
-        means, line = INIT if subtype == "init" else KINDS.get(kind, OTHER), self.original
-        ids = self.session, call_id, parent
-        new = self.maker.event_type(kind, subtype, *ids, raw, None, line, means)
+    def add(self, line: dict[str, Any], raw: bytes = b"") -> Any:
+        """Add an event to the translation, by its line."""
+        kind, subtype, parent = line["type"], line.get("subtype"), line.get("parent_tool_use_id")
+        means = INIT if subtype == "init" else KINDS.get(kind, OTHER)
+        ids = self.session, line.get("call_id"), parent
+        decoded = line if raw else None
+        new = self.maker.event_type(kind, subtype, *ids, raw, decoded, self.original, means)
         self.events.append(new)
         if kind != "error":
             if subtype not in NOTICES:
@@ -3805,7 +3716,9 @@ class Translator:
             self.said.words.append(text)
         asks = kind == "user" and all(made.type == "system" for made in self.events)
         images = images_in(self.event.raw) if asks else []
-        new = self.add(kind, "delta" if thought else None, b"", None, parent)
+        new = self.add(
+            {"type": kind, "subtype": "delta" if thought else None, "parent_tool_use_id": parent}
+        )
         if maker.event_type is SpokenEvent and thought:
             new.text = text
         elif maker.event_type is SpokenEvent:
@@ -3823,7 +3736,7 @@ class Translator:
     def begin(self, **members: Any) -> None:
         self.begun, self.counted.first, self.silent_reason = True, self.stamp, IDLE
         members |= {"timestamp_ms": as_time(self.stamp)}
-        self.counted.first_model = decode_raw(members.get("model"))
+        self.counted.first_model = members.get("model")
         self.said.words.clear()
         self.make("system", "init", converted_from=self.agent, **members)
 
@@ -3872,8 +3785,8 @@ class Translator:
             self.make("thinking", "completed", parent_tool_use_id=self.parent)
 
     def call(self, identity: Any, name: Any, given: Any, *, once: bool = False) -> None:
-        """Start a call; ``given``: its arguments, decoded or not. ``once``: if it has finished, the
-        line only repeats that. A to-do list may change while its call is open: it starts again."""
+        """Start a call; ``given``: its arguments. ``once``: if it has finished, the line only
+        repeats that. A to-do list may change while its call is open: it starts again."""
         identity, name, parent = as_text(identity), as_text(name) or "?", self.parent
         if once and identity in self.finished:
             return
@@ -3889,7 +3802,7 @@ class Translator:
         if earlier is None or (tool == "updateTodos" and earlier.arguments != given):
             self.said.spoken.clear()
             for each in called.by_file():
-                self.add("tool_call", "started", each.line(), each.id, parent)
+                self.add(line := each.line(), encode_json(line))
         self.calls[identity] = called
         if not self.clocks and len(self.calls) > 1:
             siblings = [call for call in self.calls.values() if call.parent == parent]
@@ -3906,7 +3819,7 @@ class Translator:
             return
         if error is not None:
             failed, content = True, error_message(error) or content
-        content = content_text(content) if isinstance(content, list) else content
+        content = content_text(content) or content if isinstance(content, list) else content
         if self.exit_code:
             more["code"] = find_code(self.exit_code, as_text(content))
         called = self.calls.pop(identity, None) or ForeignCall(identity, self.session, self.parent)
@@ -3917,7 +3830,7 @@ class Translator:
         for each in called.by_file():
             made = Answer(each, content, failed, until=self.stamp, **more)
             made.call = replace(each, tool="edit") if made.overwrites() else each
-            self.add("tool_call", "completed", made.line(), each.id, each.parent)
+            self.add(line := made.line(), encode_json(line))
 
     def end(self, error: Any = None, /, *, subtype: str | None = None, **members: Any) -> None:
         """End the run: as an error if one is given, or with another subtype ("": none). A success
@@ -3928,22 +3841,20 @@ class Translator:
             subtype = "error" if error else "success"
         members["usage"] = self.usage_in(members.get("usage")) or counted.tokens or None
         members = {"error": error or None} | members
-        values = {key: decode_raw(value) for key, value in members.items()}
-        if subtype == "success" and (flaw := self.flaw(Node(values))):
-            subtype, found = "error", dict(zip(("error", "failure"), flaw, strict=True))
-            values, members = values | found, members | found
+        if subtype == "success" and (flaw := self.flaw(Node(members))):
+            subtype, members = "error", members | dict(zip(("error", "failure"), flaw, strict=True))
         if subtype not in ("success", ""):
-            reason = [values.get(name) for name in ("error", "errors", "message", "result")]
-            said = f"{values.get('api_error_status')} {error_message(reason)} {subtype}"
-            word = values.get("failure") or failure_in(said)
+            reason = [members.get(name) for name in ("error", "errors", "message", "result")]
+            said = f"{members.get('api_error_status')} {error_message(reason)} {subtype}"
+            word = members.get("failure") or failure_in(said)
             members["failure"] = word or ("error" if error_message(reason) else None)
         stated = {"is_error": subtype != "success"} if subtype else {}
         if members.get("duration_ms") is None:
             members["duration_ms"] = elapsed(counted.first, self.stamp or counted.last)
         known = {"total_cost_usd": counted.dollars, "model": self.model}
         members = known_members(known) | members
-        members["models"] = counted.other_models(sorted(as_object(values.get("modelUsage"))))
-        if self.maker.converts and subtype == "success" and type(values.get("result")) is not str:
+        members["models"] = counted.other_models(sorted(as_object(members.get("modelUsage"))))
+        if self.maker.converts and subtype == "success" and type(members.get("result")) is not str:
             members["result"] = join_surrogates("".join(self.said.words))
         self.session = first_text(members.pop("session_id", None)) or session
         self.make("result", subtype or None, **stated, **members)
@@ -3996,12 +3907,7 @@ class Translator:
     def usage_in(self, tokens: Any) -> dict[str, int]:
         """Tokens as Cursor counts them: what was read from a cache, or written to one, is no part
         of the input."""
-        if isinstance(tokens, Tokens):
-            stated = msgspec.structs.asdict(tokens)
-            counts = {name: as_count(count) for name, count in stated.items()}
-        else:
-            node = as_object(decode_raw(tokens))
-            counts = {name: first_count(node, paths) for name, paths in USAGE.items()}
+        counts = {name: first_count(as_object(tokens), own) for name, own in USAGE.items()}
         usage = known_members(counts)
         if self.agent in CACHE_IN_INPUT and "inputTokens" in usage:
             cached = usage.get("cacheReadTokens", 0) + usage.get("cacheWriteTokens", 0)
@@ -4170,7 +4076,7 @@ class Claude(Translator):
 
     of_run = ("final", "stopped_agent", "words_of_host")
     woken = False  # by the end of a task, and nothing was said since
-    final: Any = None  # the agent's own last line
+    final = NOTHING  # the agent's own last line
     by_schema = False  # a schema is given for the answer
     last_call: str | None = None  # the tool that the agent itself used last
     stopped_agent = ""  # a sub-agent in the background; the agent said nothing since
@@ -4186,68 +4092,51 @@ class Claude(Translator):
         self.tasks: dict[str, str] = {}  # task -> its call
         self.dismissed: set[str] = set()  # tasks that the agent itself stopped
 
-    @staticmethod
-    def line_struct(base: type[Event]) -> Any:
-        """What may be large stays undecoded."""
-        texts = "type thinking id name tool_use_id"
-        block: Any = shape(texts, "input content", "is_error", base=TextBlock)
-        own = {"content": list[block] | str, "usage": Tokens | Other}
-        message = shape("model", anys="id", base=Message, **own)
-        event = shape("type", delta=shape("type text thinking"), message=shape(anys="id"))
-        texts = "tool_use_id error hook_name"
-        anys = "is_api_error_message isApiErrorMessage isSynthetic"
-        own = {"message": message, "event": event, "tool_use_result": Returned}
-        return shape(texts, "tool_result_meta", f"{anys} timestamp", base=base, **own)
-
-    def read(self, line: Any) -> None:
+    def read(self, line: Node) -> None:
         kind, subtype = self.event.type, self.event.subtype
-        self.parent = line.parent_tool_use_id
-        if kind == "stream_event" and line.event:
-            self.stream(line.event)
+        self.parent = self.event.parent_tool_use_id
+        if kind == "stream_event":
+            self.stream(Node(line["event"]))
         elif kind in ("assistant", "user"):
             self.message(kind, line)
         elif kind == "result":
-            self.result()
+            self.result(line)
         elif kind == "error":
             self.report_error(error_text(self.event))
         elif subtype == "init":
-            self.init()
+            self.init(line)
         elif kind in CONTROL_TYPES:
             self.event.kind = RUNLESS
-        elif (line.hook_name or "").endswith(":resume"):
+        elif as_text(line["hook_name"]).endswith(":resume"):
             self.event.kind = EARLY
-        elif subtype == "permission_denied" and line.tool_use_id:
-            self.denied.add(line.tool_use_id)
+        elif subtype == "permission_denied":
+            self.denied.add(as_text(line["tool_use_id"]))
         elif subtype in CLAUDE_TASKS:
-            self.task(subtype, Node(details(self.event)))
+            self.task(subtype, line)
         elif kind == "system":
-            self.notice(subtype)
+            self.notice(subtype, line)
 
-    def notice(self, subtype: str | None) -> None:
+    def notice(self, subtype: str | None, line: Node) -> None:
         """What Claude's host says of the agent's work."""
-        if subtype not in ("informational", "post_turn_summary", "api_retry"):
-            return
-        notice = Node(details(self.event))
-        if subtype == "informational" and notice["preventContinuation"] is True:
-            self.silent_reason = as_text(notice["content"]).strip() or self.silent_reason
+        if subtype == "informational" and line["preventContinuation"] is True:
+            self.silent_reason = as_text(line["content"]).strip() or self.silent_reason
         elif subtype == "api_retry":  # the last line of a run that is killed while it waits
-            why = filter(None, map(notice.__getitem__, ("error", "error_status")))
-            self.report_error(" ".join(map(as_word, why)), delay=notice["retry_delay_ms"] or 0)
-        elif notice["status_category"] == "blocked":  # the result that follows is a success
-            needs = first_text(notice["needs_action"], notice["status_detail"])
-            self.make("system", "blocked", message=needs)
+            why = filter(None, map(as_word, (line["error"], line["error_status"])))
+            self.report_error(" ".join(why), delay=line["retry_delay_ms"] or 0)
+        elif subtype == "post_turn_summary" and line["status_category"] == "blocked":
+            needs = first_text(line["needs_action"], line["status_detail"])
+            self.make("system", "blocked", message=needs)  # the result that follows is a success
 
-    def init(self) -> None:
+    def init(self, line: Node) -> None:
         """Begin a run, unless a task's end wakes the agent in the middle of one."""
         if self.woken and self.in_turn:
             return
-        own = members(self.event.raw)
-        self.woken, self.stopped_agent, self.last_call, self.final = False, "", None, None
-        self.by_schema = b'"StructuredOutput"' in bytes(own.get("tools", b""))
-        told = {CLAUDE_INIT[key]: own[key] for key in own if key in CLAUDE_INIT}
-        version = as_text(decode_raw(own.get("claude_code_version", b""))).split(".")
-        if [int(part) for part in version if part.isdigit() and len(part) < 9] >= COSTS_GO_ON:
-            told["claude_code_version"] = own["claude_code_version"]
+        self.woken, self.stopped_agent, self.last_call, self.final = False, "", None, NOTHING
+        self.by_schema = "StructuredOutput" in as_list(line["tools"])
+        told = {CLAUDE_INIT[key]: line[key] for key in line.value if key in CLAUDE_INIT}
+        version = as_text(line["claude_code_version"])
+        if [int(part) for part in re.findall(r"[0-9]{1,9}", version)] >= COSTS_GO_ON:
+            told["claude_code_version"] = version
         self.begin(**told)
 
     def task(self, subtype: str, notice: Any) -> None:
@@ -4265,7 +4154,7 @@ class Claude(Translator):
             states = {as_text(notice["status"]), as_text(notice["patch.status"])}
             stopped = not states.isdisjoint(("stopped", "killed"))
             if stopped and call in self.running and task not in self.dismissed:
-                about = decode_raw(self.background.get(call, {}).get("description"))
+                about = self.background.get(call, {}).get("description")
                 self.stopped_agent = as_text(about) or as_text(notice["summary"]) or task
             self.running.discard(call)
             self.ongoing.pop(call, None)
@@ -4285,111 +4174,118 @@ class Claude(Translator):
         elif self.ended and not self.saved and (flaw := self.unanswered()):
             self.end(flaw[0], failure=flaw[1])
 
-    def message(self, role: str, line: Any) -> None:
-        content = line.message.content if line.message else None
-        heard = message_text(content) if role == "user" else ""
+    def message(self, role: str, line: Node) -> None:
+        message = Node(line["message"])
+        content = message["content"]
+        heard = joined_text(content) if role == "user" else ""
         printed = LOCAL_COMMAND.match(heard) if heard else None
         if printed and not self.ended:
             self.silent_reason = printed[2].strip() if printed[1] == "stderr" else ""
-        if not self.saved and heard and (printed or line.isSynthetic is True):
+        if not self.saved and heard and (printed or line["isSynthetic"] is True):
             self.event.kind = RUNLESS  # what a hook, a summary or a command of the host says
             return
-        if role == "assistant" and self.is_hosts_message(line):
-            self.hear_host(line)
+        failed = role == "assistant" and states_error(line)
+        if failed or (role == "assistant" and message["model"] == SYNTHETIC):
+            self.hear_host(joined_text(content).strip(), line["error"], failed=failed)
             return
         self.woken = False
-        if role == "assistant" and self.parent is None:
-            self.final, self.stopped_agent, self.words_of_host = self.event, "", ""
-        self.begin_message(line.message and line.message.id)
+        if role == "assistant":
+            self.follow_message(line, message)
+        self.begin_message(message["id"])
         self.blocks(role, line, content)
-        if role == "assistant" and line.message and line.message.model:
-            self.counted.use_model(line.message.model)
 
-    def blocks(self, role: str, line: Any, content: Any) -> None:
+    def follow_message(self, line: Node, message: Node) -> None:
+        """Note of a message of the agent's what the end of its run needs."""
+        if self.parent is None:
+            self.final, self.stopped_agent, self.words_of_host = line, "", ""
+        if model := as_text(message["model"]):
+            self.counted.use_model(model)
+
+    def blocks(self, role: str, line: Node, content: Any) -> None:
         say = self.say if role == "assistant" else self.hear
         if isinstance(content, str):
             say(content)
         for block in as_list(content):
-            if block.tool_use_id is not None or block.type == "tool_result":
-                self.returned(block, line)  # also an assistant's: the model's servers ran it
-            elif block.text is not None:
-                say(block.text)
-            elif block.thinking is not None:
-                self.think(block.thinking)
-            elif block.name is not None:
-                self.call(block.id, block.name, self.with_command(block.name, block.input))
-                self.follow_call(block)
-            elif block.type is not None and role == "assistant":
-                self.silent_reason = ""  # it may be an act, of a kind that is new
+            match block:
+                case {"tool_use_id": str()} | {"type": "tool_result"}:
+                    self.returned(Node(block), line)  # also an assistant's: of the model's servers
+                case {"text": str(text)}:
+                    say(text)
+                case {"thinking": str(text)}:
+                    self.think(text)
+                case {"name": str(name)}:
+                    given = block.get("input")
+                    self.call(block.get("id"), name, self.with_command(name, given))
+                    self.follow_call(name, given)
+                case {"type": str()} if role == "assistant":
+                    self.silent_reason = ""  # it may be an act, of a kind that is new
 
-    def is_hosts_message(self, line: Any) -> bool:
-        """Did the host write a message in the model's place? It is an error, or the model has no
-        name. That it states no tokens proves nothing: behind a proxy, good messages state none."""
-        message = line.message
-        return message is not None and (states_error(line) or message.model == SYNTHETIC)
-
-    def hear_host(self, line: Any) -> None:
-        """What the host writes is no word of the agent's, no answer and no act. It may fail."""
-        text = message_text(line.message.content).strip()
-        self.host_failed = states_error(line) or ERROR_ANSWER.match(text) is not None
+    def hear_host(self, text: str, error: Any, *, failed: bool) -> None:
+        """What the host writes in the model's place is no word of the agent's, no answer and no
+        act: an error, or a message of no model. That it states no tokens proves nothing: behind a
+        proxy, good messages state none."""
+        self.host_failed = failed or ERROR_ANSWER.match(text) is not None
         if self.parent is None:
             self.words_of_host = text
         if self.host_failed:
-            self.report_error([text, line.error], fatal=self.saved)
+            self.report_error([text, error], fatal=self.saved)
         else:
             self.event.kind = RUNLESS
 
     def with_command(self, name: str, given: Any) -> Any:
         """The arguments of a call; a command in the background is named by what it runs."""
-        args = members(bytes(given)) if name in CLAUDE_SHELLS else {}
-        task = next((as_text(decode_raw(args[key])) for key in args if key.endswith("_id")), "")
+        args = as_object(given) if name in CLAUDE_SHELLS else {}
+        task = next((as_text(args[key]) for key in args if key.endswith("_id")), "")
         title = self.background.get(self.tasks.get(task, ""), {}).get("title")
-        return {"task_id": as_text(decode_raw(title))} if title is not None else given
+        return given if title is None else {"task_id": title}
 
-    def follow_call(self, block: Any) -> None:
+    def follow_call(self, name: str, given: Any) -> None:
         if self.parent is None:
-            self.last_call = block.name
-        if block.name == "TaskStop":
-            self.dismissed.add(as_text(Node(decode_raw(block.input))["task_id"]))
+            self.last_call = name
+        if name == "TaskStop":
+            self.dismissed.add(as_text(Node(given)["task_id"]))
 
     def hear(self, text: Any) -> None:
         """The words of a user line are a prompt, or the host's."""
         self.ask(text)
 
-    def stream(self, inner: Any) -> None:
-        delta = inner.delta
-        if delta and delta.text is not None:
-            self.say(delta.text, delta=True)
-        elif delta and (delta.thinking is not None or delta.type == "signature_delta"):
-            self.think(delta.thinking, delta=True)
-        elif inner.type == "message_start":
-            self.begin_message(inner.message and inner.message.id)
-            self.said.forget(self.parent)
+    def stream(self, inner: Node) -> None:
+        match inner["delta"]:
+            case {"text": str(text)}:
+                self.say(text, delta=True)
+            case {"thinking": str(text)}:
+                self.think(text, delta=True)
+            case {"type": "signature_delta"}:
+                self.think("", delta=True)
+            case _ if inner["type"] == "message_start":
+                self.begin_message(inner["message.id"])
+                self.said.forget(self.parent)
 
-    def result(self) -> None:
+    def result(self, line: Node) -> None:
         """Only the subtype success without is_error succeeds; an error keeps its members. Sometimes
         one follows a result without any line before it, or any work behind it."""
-        own: dict[str, Any] = members(self.event.raw)
-        subtype = self.event.subtype
-        work = {bytes(own.get(name, b"")) for name in ("num_turns", "duration_ms")}
-        if self.ended and subtype != "success" and work == {b"0"}:
+        own, subtype = {**line.value}, self.event.subtype
+        if (
+            self.ended
+            and subtype != "success"
+            and own.get("num_turns") == own.get("duration_ms") == 0
+        ):
             self.event.kind = RUNLESS
             return
-        for denial in Node(decode_raw(own.get("permission_denials", b""))).each():
+        for denial in line.each("permission_denials"):
             if as_text(denial["tool_use_id"]) in self.calls:  # it got no result
                 self.answer(denial["tool_use_id"], "", failed=True, kind="denied")
-        erroneous = bytes(own.pop("is_error", Raw(b"false"))) not in (b"false", b"null")
+        erroneous = own.pop("is_error", None) not in (None, False)
         named = isinstance(subtype, str) and subtype.startswith("error") and subtype
         ended = "success" if subtype == "success" else ""
         if named or erroneous:
             ended = named or "error"
-        if ended != "success" and was_interrupted(own):
-            own["error"] = Raw(b'"interrupted"')
-        stated = (bytes(own.get(key, b"null")) for key in STRUCTURED)
-        asked = next((value for value in stated if value != b"null"), b"null")
-        if asked != b"null" and not decode_raw(own.get("result", b"")):
-            own["result"] = compact(asked).decode()
-        repeats_host = decode_raw(own.get("result", b"")) == self.words_of_host != ""
+        if ended != "success" and was_interrupted(line):
+            own["error"] = "interrupted"
+        asked = next((own[key] for key in STRUCTURED if own.get(key) is not None), None)
+        if asked is not None and not own.get("result"):
+            own["result"] = encode_json(asked).decode()
+        repeats_host = own.get("result") == self.words_of_host != ""
         if repeats_host and self.latest_main == "assistant":  # whose words are the answer
             own.pop("result")
         for key in ("type", "subtype", "session_id"):
@@ -4415,7 +4311,7 @@ class Claude(Translator):
 
     def stop_reasons(self, result: Any) -> Iterator[tuple[str, Any]]:
         if not has_structure(result):
-            stop = self.final_line()["message.stop_reason"] if self.saved else result["stop_reason"]
+            stop = self.final["message.stop_reason"] if self.saved else result["stop_reason"]
             yield "stop_reason", stop
         yield "terminal_reason", result["terminal_reason"]
 
@@ -4428,47 +4324,49 @@ class Claude(Translator):
             return "it was to be woken again, and never was", "unfinished"
         return None
 
-    def final_line(self) -> Any:
-        return Node(details(self.final) if self.final else {})
-
     def last_words(self, result: Any) -> tuple[str, int | None]:
         """The same by the last line; of a saved session nothing else is asked, since not each
         output adds up tokens."""
-        line = self.final_line()
-        words = content_text(line["message.content"] or line["message.parts"]).strip()
+        line = self.final
+        words = content_text(line["message.content"]).strip()
         answer, tokens = super().last_words(result)
         stated = tokens_out(line["message.usage"] or line["usageMetadata"])
         by_line = words and (self.saved or stated is not None)
         return words or answer, stated if by_line else tokens
 
-    def returned(self, block: Any, line: Any) -> None:
-        identity, result = block.tool_use_id or "", line.tool_use_result
-        result = result if type(result) is ClaudeResult else NO_RESULT
+    def returned(self, block: Node, line: Node) -> None:
+        identity, result = as_text(block["tool_use_id"]), Node(line["tool_use_result"])
         called = self.calls.get(identity) or ForeignCall(identity)
-        failed, kind = block.is_error is True, "denied" if identity in self.denied else ""
-        if line.tool_result_meta and not kind:
-            marks = Node(decode_raw(line.tool_result_meta)).each()
-            kinds = (mark["non_execution_kind"] for mark in marks if mark["id"] == identity)
-            kind = next(kinds, "")
-        if not kind and result.status == "cancelled":
+        content, failed = block["content"], block["is_error"] is True
+        marks = line.each("tool_result_meta")
+        kinds = (mark["non_execution_kind"] for mark in marks if mark["id"] == identity)
+        kind = "denied" if identity in self.denied else next(kinds, "")
+        if not kind and result["status"] == "cancelled":
             kind = "rejected"
-        if result.isAsync is True or result.status == "async_launched":
-            self.tasks[as_text(result.agentId or result.taskId)] = identity
+        if result["isAsync"] is True or result["status"] == "async_launched":
+            self.tasks[as_text(result["agentId"] or result["taskId"])] = identity
             self.background[identity] = {"description": called.args().get("description")}
             self.running.add(identity)
-        elif result.backgroundTaskId:
-            self.tasks[as_text(result.backgroundTaskId)] = identity
+        elif result["backgroundTaskId"]:
+            self.tasks[as_text(result["backgroundTaskId"])] = identity
             self.background[identity] = {"title": called.args().get("command")}
         else:
             self.ongoing.pop(identity, None)
         if about := self.background.get(identity):
-            name = as_text(decode_raw(next(iter(about.values()))))
-            self.ongoing.setdefault(identity, name or called.tool)
-        content, facts = claude_result(called, block.content, result, failed=failed)
-        more = {"kind": kind, "existed": result.type == "update", "facts": facts}
+            self.ongoing.setdefault(identity, as_text(next(iter(about.values()))) or called.tool)
+        text = content_text(content)
+        more = {"kind": kind, "existed": result["type"] == "update"}
         if called.tool == "shell":
-            more["code"] = claude_code(block.content, result, failed=failed)
-        self.answer(identity, content, failed=failed, **more)
+            more["code"] = claude_code(text, result, failed=failed)
+        if called.name == "Read" and not failed:
+            text = result["file.content"] or without_numbers(text)
+        self.answer(
+            identity,
+            text or content,
+            failed=failed,
+            facts=claude_facts(called.tool, result),
+            **more,
+        )
 
 
 def has_structure(result: Any) -> bool:
@@ -4480,9 +4378,9 @@ CLAUDE_SHELLS = ("BashOutput", "KillShell", "KillBash")
 SYNTHETIC = "<synthetic>"  # the model of messages that the host wrote
 
 
-def states_error(line: Any) -> bool:
+def states_error(line: Node) -> bool:
     """Does a message say that it is an error, in the stream's spelling or in a saved session's?"""
-    return bool(line.error) or True in (line.is_api_error_message, line.isApiErrorMessage)
+    return bool(line["error"]) or True in (line["is_api_error_message"], line["isApiErrorMessage"])
 
 
 # What a command of the host printed.
@@ -4490,86 +4388,56 @@ LOCAL_COMMAND = regex(r"\s*<local-command-(\w+)>(.*?)(?:</local-command-|\Z)", r
 DIAGNOSTIC = "[ede_diagnostic]"  # begins the error of a run that ended in the middle of something
 
 
-def was_interrupted(result: Mapping[str, Raw]) -> bool:
+def was_interrupted(result: Node) -> bool:
     """Does a result say that somebody stopped the run? Older versions only don't say otherwise."""
-    reason = as_text(decode_raw(result.get("terminal_reason", b"")))
-    errors = as_list(decode_raw(result.get("errors", b"")))
-    errors = errors or [decode_raw(result.get("result", b""))]
-    diagnosed = all(as_text(error).startswith(DIAGNOSTIC) for error in errors)
+    reason, errors = as_text(result["terminal_reason"]), as_list(result["errors"])
+    texts = map(as_text, errors or [result["result"]])
+    diagnosed = all(text.startswith(DIAGNOSTIC) for text in texts)
     return reason.startswith("aborted") or (not reason and diagnosed)
 
 
 CLAUDE_TASKS = ("task_started", "task_updated", "task_notification", "background_tasks_changed")
 TASK_STATES = (None, "pending", "running", "paused")  # of tasks that have not ended
 
-# What stands beside a result, or in its place: what may be large stays undecoded.
-ClaudeFile = shape(anys="totalLines startLine numLines", raws="content")
-ClaudeResult = shape(
-    anys="status type isAsync agentId taskId backgroundTaskId exit_code exitCode durationMs mode "
-    "totalDurationMs numFiles numLines numMatches filePath",
-    raws="stdout stderr filenames structuredPatch",
-    file=ClaudeFile | Other,
-)
-Returned: TypeAlias = ClaudeResult | Other  # type: ignore[valid-type]
-NO_FILE, NO_RESULT = ClaudeFile(), ClaudeResult()
-
 # Members of Cursor's results -> Claude Code's, by tool.
 CLAUDE_FACTS: dict[str, dict[str, str]] = {
     "shell": {"stdout": "stdout", "stderr": "stderr", "executionTime": "durationMs"},
     "glob": {"files": "filenames", "totalFiles": "numFiles"},
+    "read": {"totalLines": "file.totalLines"},
     "task": {"durationMs": "totalDurationMs"},
 }
 LAUNCHED = ("async_launched", "teammate_spawned")
 
 
-def is_only_started(tool: str, result: Any) -> bool:
+def is_only_started(tool: str, result: Node) -> bool:
     """Does a command go on, or what a call started: a sub-agent, a teammate?"""
-    if result.backgroundTaskId:
+    if result["backgroundTaskId"]:
         return True
-    return tool == "task" and (result.isAsync is True or result.status in LAUNCHED)
+    return tool == "task" and (result["isAsync"] is True or result["status"] in LAUNCHED)
 
 
-def claude_result(
-    called: ForeignCall, held: Raw, told: Any, *, failed: bool
-) -> tuple[Any, dict[str, Any]]:
-    """What a call returned, and the facts beside it."""
-    content = bytes(held) or b'""'
-    text = content_text(decode_raw(content))
-    given = text if text or content[:1] == b'"' else Raw(content)
-    if called.name == "Read" and not failed:
-        given = decode_raw(file_of(told).content) or without_numbers(given)
-    return given, claude_facts(called.tool, told)
-
-
-def file_of(told: Any) -> Any:
-    return told.file if type(told.file) is ClaudeFile else NO_FILE
-
-
-def claude_facts(tool: str, result: Any) -> dict[str, Any]:
-    """Members of Cursor's result; those that may be large are undecoded."""
-    facts = {name: getattr(result, own) for name, own in CLAUDE_FACTS.get(tool, {}).items()}
-    file = file_of(result)
-    patch = decode_raw(result.structuredPatch) if tool in ("edit", "write") else None
-    if tool == "read":
-        facts["totalLines"] = file.totalLines
+def claude_facts(tool: str, result: Node) -> dict[str, Any]:
+    """Members of Cursor's result."""
+    facts = {name: result[own] for name, own in CLAUDE_FACTS.get(tool, {}).items()}
+    hunks = result.each("structuredPatch") if tool in ("edit", "write") else []
     if is_only_started(tool, result):
         facts["isBackground"] = True
     if tool == "read":
-        start, count = as_count(file.startLine), as_count(file.numLines)
+        start, count = as_count(result["file.startLine"]), as_count(result["file.numLines"])
         if start and count:
             facts["readRange"] = {"startLine": start, "endLine": start + count - 1}
-    elif patch:
-        lines = [line for hunk in Node(patch).each() for line in hunk_lines(hunk)]
+    elif hunks:
+        lines = [line for hunk in hunks for line in hunk_lines(hunk)]
         facts = {**count_changes(lines)}
-        path = as_text(result.filePath)  # without it, a diff may look like a new file's
-        head = [f"--- {path}", f"+++ {path}"] if result.type == "update" else []
+        path = as_text(result["filePath"])  # without it, a diff may look like a new file's
+        head = [f"--- {path}", f"+++ {path}"] if result["type"] == "update" else []
         facts["diffString"] = "\n".join(head + lines)
-    elif tool == "grep" and as_text(result.mode) in GREP_MODES:
-        names, mode = GREP_MODES[result.mode]
-        counts = {name: decode_raw(getattr(result, own)) for name, own in names.items()}
-        facts = {"workspaceResults": {"": {mode: counts}}}
+    elif tool == "grep" and (mode := as_text(result["mode"])) in GREP_MODES:
+        names, where = GREP_MODES[mode]
+        counts = {name: result[own] for name, own in names.items()}
+        facts = {"workspaceResults": {"": {where: counts}}}
     if tool != "shell":
-        facts.setdefault("durationMs", result.durationMs)
+        facts.setdefault("durationMs", result["durationMs"])
     return facts
 
 
@@ -4601,18 +4469,15 @@ def hunk_lines(hunk: Node) -> Iterator[str]:
 HUNK = ("oldStart", "oldLines", "newStart", "newLines")
 
 
-def claude_code(held: Raw, result: Any, *, failed: bool) -> int | None:
+def claude_code(text: str, result: Node, *, failed: bool) -> int | None:
     """The exit status of a command, as stated beside its result or in its text."""
-    codes = [result.exit_code, result.exitCode]
-    content = bytes(held)
-    if failed or b"xitCode" in content or b"xit Code" in content:
-        text = content_text(decode_raw(content))
-        if text.startswith('{"') and '"exitCode"' in text:  # Amp
-            codes.append(Node(decode_raw(to_utf8(text)))["exitCode"])
-        if failed:
-            codes.append(find_code(r"\A(?:Error: )?Exit code:? (-?[0-9]{1,9})\b", text))
-        if text.startswith("Command: "):  # Qwen: its output comes before the status
-            codes.append(find_code(r"(?m)^Exit Code: (-?[0-9]{1,9})$", text))
+    codes = [result["exit_code"], result["exitCode"]]
+    if text.startswith('{"') and '"exitCode"' in text:  # Amp
+        codes.append(Node(decoded(text))["exitCode"])
+    if failed:
+        codes.append(find_code(r"\A(?:Error: )?Exit code:? (-?[0-9]{1,9})\b", text))
+    if text.startswith("Command: "):  # Qwen: its output comes before the status
+        codes.append(find_code(r"(?m)^Exit Code: (-?[0-9]{1,9})$", text))
     return next((code for code in codes if type(code) is int), None)
 
 
@@ -4634,19 +4499,6 @@ class SavedClaude(Saved, Claude):
     asks = False  # a slash command that is not shown yet asks the agent
     side: bool | None = None  # is the session a sub-agent's own?
 
-    @staticmethod
-    def line_struct(base: type[Event]) -> Any:
-        """More members slow a stream with deltas down by a thirtieth."""
-        texts, anys = "type thinking id name tool_use_id", "is_error thought"
-        anys += " functionCall functionResponse"
-        block: Any = shape(texts, "input content", anys, base=TextBlock)
-        own = {"content": list[block] | str, "parts": list[block], "usage": Tokens | Other}
-        message = shape("model stop_reason", anys="id", base=Message, **own)
-        texts = "sessionId uuid parentUuid agentId cwd model"
-        anys = "isSidechain isMeta isCompactSummary durationMs usageMetadata"
-        own = {"message": message, "toolUseResult": Returned, "toolCallResult": Returned}
-        return shape(texts, "systemPayload", anys, base=Claude.line_struct(base), **own)
-
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         super().__init__(maker, session)
         self.typed: list[str] = []  # slash commands that are not shown yet
@@ -4656,6 +4508,7 @@ class SavedClaude(Saved, Claude):
 
     def read(self, line: Any) -> None:
         kind, subtype = self.event.type, self.event.subtype
+        line = Node(as_streamed(line))
         self.parent = self.caller(line)
         alone = self.parent and not self.in_turn  # the host itself started this sub-agent
         if kind in ("assistant", "user", "tool_result") and not alone:
@@ -4663,26 +4516,16 @@ class SavedClaude(Saved, Claude):
             return
         self.event.kind = SAVED
         if subtype == "turn_duration":
-            self.took = as_count(line.durationMs)
+            self.took = as_count(line["durationMs"])
         elif subtype == "api_error" and not self.parent and self.in_turn:
             self.report_error(error_text(self.event) or subtype, fatal=True)
 
-    def message(self, role: str, line: Any) -> None:
-        self.cwd = line.cwd or self.cwd
-        line.tool_use_result = line.toolUseResult or line.toolCallResult
-        if line.message and line.message.parts:
-            line.message.content = line.message.parts
-            for part in line.message.parts:
-                as_block(part, getattr(line.toolCallResult, "status", None))
-        text = ""
-        if role == "assistant":
-            hosts = self.is_hosts_message(line)
-            if states_error(line) or not hosts:
-                self.work()
-            if not hosts:
-                self.follow_message(line)
-        elif not (self.parent or line.isMeta is True or line.isCompactSummary is True):
-            text = prompt_text(line)
+    def message(self, role: str, line: Node) -> None:
+        self.cwd = line["cwd"] or self.cwd
+        hosts = (
+            role == "assistant" or self.parent or True in (line["isMeta"], line["isCompactSummary"])
+        )
+        text = "" if hosts else prompt_text(line)
         stops = text.startswith("[Request interrupted by user")
         if text and not stops:
             self.take(text)
@@ -4699,27 +4542,30 @@ class SavedClaude(Saved, Claude):
             if self.typed or self.asks:
                 self.ask_all()
 
-    def follow_message(self, line: Any) -> None:
-        """Note of a message of the agent's what the end of its run needs."""
-        message = line.message
-        if not self.parent:
-            self.cut = bool(message and message.stop_reason == "tool_use")
-        model, usage = (message.model, message.usage) if message else (None, None)
-        self.use_model(model or line.model)
-        if self.maker.sums and self.in_turn:
-            self.count(line, line.usageMetadata or usage)
+    def hear_host(self, text: str, error: Any, *, failed: bool) -> None:
+        if failed:
+            self.work()
+        super().hear_host(text, error, failed=failed)
 
-    def count(self, line: Any, usage: Any) -> None:
+    def follow_message(self, line: Node, message: Node) -> None:
+        self.work()
+        super().follow_message(line, message)
+        if not self.parent:
+            self.cut = message["stop_reason"] == "tool_use"
+        self.use_model(message["model"] or line["model"])
+        if self.maker.sums and self.in_turn:
+            self.count(line, message)
+
+    def count(self, line: Node, message: Node) -> None:
         """Add the tokens of a message. Before 2.1.38 its lines were written while it was not over,
         and may state the output as it was when it began."""
-        message = line.message
-        identity = as_text(message and message.id) or line.uuid
-        counted = self.add_usage(usage, identity)
+        identity = as_text(message["id"] or line["uuid"])
+        counted = self.add_usage(line["usageMetadata"] or message["usage"], identity)
         self.undercounted.discard(identity)
-        if not message or message.stop_reason is not None:
+        if message["stop_reason"] is not None:
             return
-        size = self.sizes.get(identity, 0) + sum(map(block_size, as_list(message.content)))
-        self.sizes[identity] = size
+        blocks = message.each("content")
+        size = self.sizes[identity] = self.sizes.get(identity, 0) + sum(map(block_size, blocks))
         if size > counted.get("outputTokens", size) * MAX_PER_TOKEN:
             self.undercounted.add(identity)
 
@@ -4766,9 +4612,9 @@ class SavedClaude(Saved, Claude):
     def hear(self, _text: Any) -> None:
         """The prompt is known, and the rest is the host's."""
 
-    def returned(self, block: Any, line: Any) -> None:
+    def returned(self, block: Node, line: Node) -> None:
         """A result that is saved above its call waits for it, or for the end of the turn."""
-        identity = block.tool_use_id or ""
+        identity = as_text(block["tool_use_id"])
         if not (self.in_turn or self.parent):  # it was interrupted
             return
         if identity in self.calls or identity in self.finished:
@@ -4789,52 +4635,67 @@ class SavedClaude(Saved, Claude):
                 super().returned(block, line)
                 self.stamp, self.parent = now
 
-    def caller(self, line: Any) -> str | None:
+    def caller(self, line: Node) -> str | None:
         """The call whose sub-agent a saved line belongs to: the last one that is open, unless the
         sub-agent has a file of its own."""
+        inner = line["isSidechain"] is True
         if self.side is None and self.event.type in ("user", "assistant"):
-            warms_up = bool(line.message) and message_text(line.message.content) == WARM_UP
-            self.side = line.isSidechain is True and not (warms_up and line.agentId is None)
-        if line.isSidechain is not True or self.side:
+            warms_up = joined_text(line["message.content"]) == WARM_UP
+            self.side = inner and not (warms_up and line["agentId"] is None)
+        if not inner or self.side:
             return None
         tasks = [call.id for call in self.calls.values() if call.tool == "task"]
-        return tasks[-1] if tasks else line.agentId or line.uuid or ""
+        return tasks[-1] if tasks else first_text(line["agentId"], line["uuid"])
 
 
-def as_block(part: Any, status: Any) -> None:
-    """Turn a part of Qwen Code's message into a block of Claude's; ``status`` is a call's."""
-    called, returned = Node(part.functionCall), Node(part.functionResponse)
-    if part.thought is True:
-        part.thinking, part.text = part.text, None
-    elif called["name"]:
-        part.id, part.name = as_text(called["id"]), as_text(called["name"])
-        part.input = called["args"]
-    elif returned["id"]:
-        output, response = returned["response.output"], returned["response"]
-        part.tool_use_id = as_text(returned["id"])
-        part.is_error = status not in (None, "success") or (output is None and response is not None)
-        text = error_message(response) if part.is_error else as_text(output)
-        part.content = encode_json(text)
+def as_streamed(line: Node) -> dict[str, Any]:
+    """The members of a saved line by their names in a stream; parts of Qwen Code's messages as
+    blocks of Claude's."""
+    parts, own = line.each("message.parts"), line.value
+    if parts:
+        status = line["toolCallResult.status"]
+        content = [as_block(part, status) for part in parts]
+        own = {**own, "message": {**own["message"], "content": content}}
+    result = own.get("toolUseResult") or own.get("toolCallResult")
+    return {**own, "tool_use_result": result} if result else own
 
 
-def block_size(block: Any) -> int:
-    said = block.text or block.thinking
-    return len(said) if said else len(encode_json(block.input))
+def as_block(part: Node, status: Any) -> dict[str, Any]:
+    """A part of Qwen Code's message as a block of Claude's; ``status`` is a call's."""
+    if part["thought"] is True:
+        return {"thinking": part["text"]}
+    if part["functionCall.name"]:
+        names = {"id": "id", "name": "name", "input": "args"}
+        return {name: part[f"functionCall.{own}"] for name, own in names.items()}
+    if (identity := part["functionResponse.id"]) is None:
+        return cast("dict[str, Any]", part.value)
+    response, output = part["functionResponse.response"], part["functionResponse.response.output"]
+    failed = status not in (None, "success") or (output is None and response is not None)
+    text = error_message(response) if failed else as_text(output)
+    return {"tool_use_id": identity, "is_error": failed, "content": text}
 
 
-def prompt_text(line: Any) -> str:
+def block_size(block: Node) -> int:
+    said = as_text(block["text"] or block["thinking"])
+    return len(said) if said else len(encode_json(block["input"]))
+
+
+def prompt_text(line: Node) -> str:
     """What a person typed, by a saved line. Beside results only an interruption is theirs."""
-    message = line.message
-    if message is None or line.subtype is not None:  # Qwen Code's notifications
+    content = line["message.content"]
+    if line["subtype"] is not None:  # Qwen Code's notifications
         return ""
-    if isinstance(message.content, str):
-        return without_context(message.content)
-    blocks = message.content or ()
-    texts = [without_context(part.text or "") for part in blocks if part.type in (None, "text")]
-    if any(block.tool_use_id for block in blocks):
+    if isinstance(content, str):
+        return without_context(content)
+    blocks = Node(content).each()
+    texts = [without_context(as_text(each["text"])) for each in blocks if each["type"] in TYPED]
+    if any(block["tool_use_id"] for block in blocks):
         return next((text for text in texts if text.startswith("[Request interrupted")), "")
-    shown = Node(decode_raw(line.systemPayload))["displayText"]
-    return as_text(shown) or "\n".join(text for text in texts if text and not INJECTED.match(text))
+    shown = as_text(line["systemPayload.displayText"])
+    return shown or "\n".join(text for text in texts if text and not INJECTED.match(text))
+
+
+TYPED = (None, "text")  # types of blocks that a person may have typed
 
 
 def without_context(text: str) -> str:
@@ -4896,46 +4757,30 @@ class Codex(Translator):
     answered: Any = None  # the last message that is not commentary
     commented = False  # there was commentary, and says so
 
-    @staticmethod
-    def line_struct(base: type[Event]) -> Any:
-        """A line of a stream, or of a session that was saved: items and payloads hold words in the
-        same members."""
-        blocks: Any = list[shape("text") | str] | str  # type: ignore[misc]
-        said = dict.fromkeys(("content", "summary", "summary_text"), blocks)
-        change: Any = shape("kind", anys="path")
-        own = {"changes": list[change], "result": shape(anys="content"), **said}
-        anys = "id text phase status command aggregated_output exit_code error server tool message"
-        anys += " arguments query action items prompt agents_states receiver_thread_ids"
-        item = shape("type item_type role author recipient", anys=anys, **own)
-        own = {"info": shape(total_token_usage=dict[str, Any]), "item": item, **said}
-        texts = "type message role author recipient call_id name namespace input cwd model reason"
-        anys = "id text phase query arguments action output error source duration_ms"
-        payload = shape(texts, anys=f"{anys} last_agent_message", **own)
-        return shape(anys="usage questions timestamp", base=base, item=item, payload=payload)
-
-    def read(self, line: Any) -> None:
-        kind, item = self.event.type, line.item
-        if not self.begun and (kind or "").startswith(("item.", "turn.")):  # its beginning is lost
+    def read(self, line: Node) -> None:
+        kind = self.event.type or ""
+        if not self.begun and kind.startswith(("item.", "turn.")):  # its beginning is lost
             self.begin()
-        if item is not None:
-            what = item.type or item.item_type or ""  # until 0.44
+        if type(line["item"]) is dict:
+            item = Node(line["item"])
+            what = as_text(item["type"] or item["item_type"])  # until 0.44
             self.item(item, what, done=kind == "item.completed")
         elif kind == "thread.started":
             self.begin()
         elif kind == "turn.started":
             self.begin_once()
         elif kind == "turn.completed":
-            self.end(result=self.answered, usage=line.usage)
+            self.end(result=self.answered, usage=line["usage"])
         elif kind == "turn.failed":
-            error = error_message(details(self.event).get("error"))
-            self.end(error, subtype="error")
+            self.end(error_message(line["error"]), subtype="error")
         elif kind == "error" and not self.latest:
             self.event.kind = EARLY
         elif kind == "error":
-            self.report_error(details(self.event).get("message"))
+            self.report_error(line["message"])
         elif kind == "request_user_input":
-            self.call(line.call_id, "askQuestion", {"questions": line.questions}, once=True)
-            self.answer(line.call_id, "")
+            identity = self.event.call_id
+            self.call(identity, "askQuestion", {"questions": line["questions"]}, once=True)
+            self.answer(identity, "")
 
     def flaw(self, result: Any) -> Flaw | None:
         """A turn fails, too, if all of its messages are commentary."""
@@ -4943,43 +4788,42 @@ class Codex(Translator):
             return "it ended without a final answer, only with commentary", "unfinished"
         return super().flaw(result)
 
-    def item(self, item: Any, what: str, *, done: bool) -> None:
+    def item(self, item: Node, what: str, *, done: bool) -> None:
         if what in CODEX_CALLS:
             name, given = CODEX_CALLS[what](item)
-            self.use(item.id, item, name, given, done=done)
+            self.use(item["id"], item, name, given, done=done)
         elif what == "file_change":
-            for number, change in enumerate(item.changes or ()):
-                name = CODEX_CHANGES.get(change.kind, "edit")
-                identity = f"{as_text(item.id)}.{number}"
-                self.use(identity, item, name, {"path": change.path}, done=done)
+            for number, change in enumerate(item.each("changes")):
+                name = CODEX_CHANGES.get(as_text(change["kind"]), "edit")
+                identity = f"{as_text(item['id'])}.{number}"
+                self.use(identity, item, name, {"path": change["path"]}, done=done)
         elif what in ("agent_message", "assistant_message") and done:
-            aside = item.phase == "commentary"
-            text = item.text if self.maker.native else "".join(plan_parts(as_text(item.text)))
+            aside, text = item["phase"] == "commentary", as_text(item["text"])
+            text = text if self.maker.native else "".join(plan_parts(text))
             if not aside:
                 self.answered = text
             self.commented |= aside
-            self.begin_message(item.id)
+            self.begin_message(item["id"])
             self.say(text)
         elif what == "reasoning" and done:
-            self.think(item.text)
+            self.think(item["text"])
         elif what == "error" and done:  # it is not fatal
-            self.make("system", "warning", message=error_message(item.message))
+            self.make("system", "warning", message=error_message(item["message"]))
         elif what not in ("reasoning", "agent_message", "assistant_message", "error"):
             self.silent_reason = ""  # it may be an act, of a kind that is new
 
-    def use(self, identity: Any, item: Any, name: str, given: Any, *, done: bool) -> None:
+    def use(self, identity: Any, item: Node, name: str, given: Any, *, done: bool) -> None:
         identity = as_text(identity)
         begun = self.calls.get(identity)
         if begun is None or begun.arguments != given or begun.name != name:
             self.call(identity, name, given, once=done)
         if done:
-            result = content_text(item.result.content) if item.result else None
-            declined = item.status == "declined"
-            failed, kind = declined or item.status == "failed", "declined" if declined else ""
+            declined = item["status"] == "declined"
+            failed, kind = declined or item["status"] == "failed", "declined" if declined else ""
             starts = {"isBackground": True} if name == SPAWN and not failed else {}
-            more = {"kind": kind, "code": item.exit_code, "facts": starts}
-            output = result or item.aggregated_output
-            self.answer(identity, output, error=item.error, failed=failed, **more)
+            more = {"kind": kind, "code": item["exit_code"], "facts": starts}
+            output = content_text(item["result.content"]) or item["aggregated_output"]
+            self.answer(identity, output, error=item["error"], failed=failed, **more)
 
 
 def plan_parts(text: str) -> list[str]:
@@ -5013,13 +4857,13 @@ WEB_LISTS = ("search_query", "image_query")
 
 CODEX_CHANGES = {"add": "write", "delete": "delete"}
 # Type of an item -> a tool and its arguments.
-CODEX_CALLS: dict[str, Callable[[Any], tuple[str, Any]]] = {
-    "command_execution": lambda item: ("shell", {"command": item.command}),
-    "mcp_tool_call": lambda item: (mcp_name(item.server, item.tool), item.arguments),
-    "web_search": lambda item: web_use(Node(item.action), item.query),
-    "todo_list": lambda item: ("updateTodos", {"todos": item.items}),
-    "plan": lambda item: ("createPlan", {"plan": item.text}),
-    "collab_tool_call": lambda item: (item.tool or "task", {"description": item.prompt}),
+CODEX_CALLS: dict[str, Callable[[Node], tuple[str, Any]]] = {
+    "command_execution": lambda item: ("shell", {"command": item["command"]}),
+    "mcp_tool_call": lambda item: (mcp_name(item["server"], item["tool"]), item["arguments"]),
+    "web_search": lambda item: web_use(Node(item["action"]), item["query"]),
+    "todo_list": lambda item: ("updateTodos", {"todos": item["items"]}),
+    "plan": lambda item: ("createPlan", {"plan": item["text"]}),
+    "collab_tool_call": lambda item: (item["tool"] or "task", {"description": item["prompt"]}),
 }  # fmt: skip
 
 
@@ -5028,7 +4872,7 @@ def scripted(code: str) -> tuple[str, Any]:
     it, or else its patch, or the one other tool that it calls."""
     found = (match[1] for match in CODE_COMMAND.finditer(code))
     texts = (f'"{CODE_ESCAPE.sub(as_json_escape, each[1:-1])}"' for each in found)
-    commands = filter(None, (as_text(decode_raw(to_utf8(text))) for text in texts))
+    commands = filter(None, (as_text(decoded(text)) for text in texts))
     if command := "; ".join(commands):
         return "exec", {"command": command}
     if patch := code.partition("*** Begin Patch")[2].replace("\\n", "\n"):
@@ -5036,7 +4880,7 @@ def scripted(code: str) -> tuple[str, Any]:
     called = CODE_TOOL.search(code)
     if not called or "exec_command" in code:  # which command, only the code knows
         return "exec", code
-    given = decode_raw(to_utf8(code[called.end() : code.rfind("})") + 1]))
+    given = decoded(code[called.end() : code.rfind("})") + 1])
     return web_use(Node(given)) if called[1] == "web__run" else (called[1], given)
 
 
@@ -5077,39 +4921,36 @@ class SavedCodex(Saved, Codex):
         self.tokens: dict[str, int] = {}  # of the session so far
         self.grown: dict[str, int] = {}  # by how many they have grown since the last end
 
-    def read(self, line: Any) -> None:
-        kind, payload = self.event.type, line.payload
+    def read(self, line: Node) -> None:
+        kind, payload = self.event.type, Node(line["payload"])
         tells = kind in ("event_msg", "response_item")
         self.own_types = self.saved_types if kind == "session_meta" else SavedCodex.own_types
         self.event.kind = ACT if tells else SAVED
-        if payload is None:
-            return
-        what = payload.type if tells else kind
-        if what == "item_completed" and payload.item:
-            self.completed(payload.item)
+        what = as_text(payload["type"]) if tells else kind
+        if what == "item_completed":
+            self.completed(Node(payload["item"]))
         elif what in ROLLOUT:
             ROLLOUT[what](self, payload)
 
-    def completed(self, item: Any) -> None:
+    def completed(self, item: Node) -> None:
         """An item of the stream, whose type is spelled in another way."""
-        what = re.sub(r"\B(?=[A-Z])", "_", item.type or "").lower()
+        what = re.sub(r"\B(?=[A-Z])", "_", as_text(item["type"])).lower()
         if what in SPOKEN_ITEMS:
             ROLLOUT[what](self, item)
         elif what in CODEX_CALLS and what != "web_search":
             self.go_on()
             self.item(item, what, done=True)
 
-    def context(self, payload: Any) -> None:
-        self.cwd = payload.cwd or self.cwd
-        self.use_model(payload.model)
+    def context(self, payload: Node) -> None:
+        self.cwd = as_text(payload["cwd"]) or self.cwd
+        self.use_model(payload["model"])
 
-    def texts_in(self, payload: Any) -> Iterator[tuple[str, bool]]:
+    def texts_in(self, payload: Node) -> Iterator[tuple[str, bool]]:
         """Texts, and whether no other type of line held them before."""
-        texts = [as_text(payload.message or payload.text or payload.content)]
-        for blocks in (payload.content, payload.summary, payload.summary_text):
-            if type(blocks) is list:
-                texts += block_texts(blocks)
-        kind = self.event.type, payload.type
+        texts = [as_text(payload["message"] or payload["text"] or payload["content"])]
+        for name in ("content", "summary", "summary_text"):
+            texts += block_texts(payload[name])
+        kind = self.event.type, payload["type"]
         whole = self.maker.native
         parts = texts if whole else [part for text in texts for part in plan_parts(text)]
         for part in filter(None, parts):
@@ -5127,57 +4968,63 @@ class SavedCodex(Saved, Codex):
             self.begin_prompt(*filter(None, [self.asked]))
         super().finish()
 
-    def turn_started(self, _payload: Any) -> None:
+    def turn_started(self, _payload: Node) -> None:
         self.asked = self.asked or ""
 
-    def prompted(self, payload: Any) -> None:
+    def prompted(self, payload: Node) -> None:
         if texts := [typed_in(text) for text, new in self.texts_in(payload) if new]:
             self.begin_prompt(*texts)
 
-    def spoke(self, payload: Any) -> None:
-        thought = "reasoning" in (payload.type or "").lower()
-        if payload.role == "user":  # nearly always the next line says what was typed
-            text = as_text(payload.content) or "\n".join(block_texts(as_list(payload.content)))
+    def spoke(self, payload: Node) -> None:
+        thought = "reasoning" in as_text(payload["type"]).lower()
+        if payload["role"] == "user":  # nearly always the next line says what was typed
+            text = as_text(payload["content"]) or "\n".join(block_texts(payload["content"]))
             if not text.lstrip().startswith(CODEX_CONTEXT):
                 self.asked = text
-        if payload.role not in (None, "assistant"):
+        if payload["role"] not in (None, "assistant"):
             return
-        if payload.recipient:  # a message from another agent
+        if payload["recipient"]:  # a message from another agent
             return
         for text, new in self.texts_in(payload):
-            payload.text, kind = text, "reasoning" if thought else "agent_message"
+            item, kind = (
+                Node({**payload.value, "text": text}),
+                "reasoning" if thought else "agent_message",
+            )
             if new:
                 self.go_on()
-                self.item(payload, kind, done=True)
+                self.item(item, kind, done=True)
             elif self.maker.native:
                 with self.only_printed():
-                    self.item(payload, kind, done=True)
+                    self.item(item, kind, done=True)
 
-    def called(self, payload: Any) -> None:
+    def called(self, payload: Node) -> None:
         """A call; the arguments are JSON in a text, a text, or an object."""
         self.go_on()
-        given = payload.arguments or payload.input or payload.action
+        given = payload["arguments"] or payload["input"] or payload["action"]
         if isinstance(given, str) and given.startswith("{"):
-            given = Raw(to_utf8(given))
-        name = payload.name or (payload.type or "").removesuffix("_call")
-        if (payload.namespace or "").startswith("mcp__"):
-            name = f"{payload.namespace}__{name.strip('_')}"
-        identity = as_text(payload.call_id or payload.id)
-        words = as_list(Node(decode_raw(given))["command"])
+            given = given if (args := decoded(given)) is None else args
+        name = as_text(payload["name"]) or as_text(payload["type"]).removesuffix("_call")
+        if (server := as_text(payload["namespace"])).startswith("mcp__"):
+            name = f"{server}__{name.strip('_')}"
+        identity = as_text(payload["call_id"] or payload["id"])
+        words = as_list(Node(given)["command"])
         if words[:1] == ["apply_patch"] and words[1:]:
             name, given = "apply_patch", as_text(words[1])
-        if payload.type == "web_search_call":
-            name, given = web_use(Node(payload.action), payload.query)
+        if payload["type"] == "web_search_call":
+            name, given = web_use(Node(payload["action"]), payload["query"])
         if name == "exec" and isinstance(given, str):
             name, given = scripted(given)
         self.call(identity, name, given)
-        if payload.type in ("web_search_call", "image_generation_call"):  # no line has the result
+        if payload["type"] in (
+            "web_search_call",
+            "image_generation_call",
+        ):  # no line has the result
             self.answer(identity, "")
 
-    def returned(self, payload: Any) -> None:
+    def returned(self, payload: Node) -> None:
         """How a call ended is a member of its output, or stands in its text."""
-        identity = payload.call_id or ""
-        called, inner, text = self.calls.get(identity), *output_of(payload.output)
+        identity = as_text(payload["call_id"])
+        called, inner, text = self.calls.get(identity), *output_of(payload["output"])
         metadata = as_object(inner.get("metadata"))
         code, took = metadata.get("exit_code"), metadata.get("duration_seconds")
         failed, running = text.startswith(("Script failed", "Script terminated")), False
@@ -5185,7 +5032,7 @@ class SavedCodex(Saved, Codex):
             code, took, running = head[1] or head[3], head[2], head[4] is not None
             text = text[head.end() :]
         if text.startswith('{"'):  # code that prints all of a result
-            printed = as_object(decode_raw(to_utf8(text)))
+            printed = as_object(decoded(text))
             if as_integer(printed.get("exit_code")) is not None:
                 code, text = printed["exit_code"], as_text(printed.get("output"))
         code = as_integer(code)
@@ -5197,10 +5044,9 @@ class SavedCodex(Saved, Codex):
         if called:  # else its turn was aborted
             self.answer(identity, text, failed=failed, code=code, facts=facts, begun=running)
 
-    def count(self, payload: Any) -> None:
+    def count(self, payload: Node) -> None:
         """Note by how many the totals have grown; one that fell began again."""
-        totals = payload.info.total_token_usage if payload.info else None
-        for name, stated in (totals or {}).items():
+        for name, stated in as_object(payload["info.total_token_usage"]).items():
             total, before = as_count(stated) or 0, self.tokens.get(name, 0)
             more = total - before if total >= before else total
             self.grown[name] = self.grown.get(name, 0) + more
@@ -5211,32 +5057,31 @@ class SavedCodex(Saved, Codex):
         self.grown.clear()
         super().end(error, **members)
 
-    def turn_ended(self, payload: Any) -> None:
+    def turn_ended(self, payload: Node) -> None:
         """A turn without an answer has failed, though only newer versions say why."""
         self.asked = None
-        error = error_message(payload.error)
-        if payload.type == "turn_aborted":
-            interrupted = payload.reason in (None, "interrupted")
-            error = "interrupted by the user" if interrupted else payload.reason
-        elif payload.type == "error":
-            self.report_error(payload.message, fatal=self.in_turn)
+        answer, error = payload["last_agent_message"], error_message(payload["error"])
+        if payload["type"] == "turn_aborted":
+            reason = as_text(payload["reason"])
+            error = "interrupted by the user" if reason in ("", "interrupted") else reason
+        elif payload["type"] == "error":
+            self.report_error(payload["message"], fatal=self.in_turn)
             return
-        elif payload.last_agent_message is None and self.latest_main in ("system", "user"):
+        elif answer is None and self.latest_main in ("system", "user"):
             error = error or self.fatal_error or "the turn ended without an answer"
-        took = as_count(payload.duration_ms)
-        self.stop(error, result=payload.last_agent_message, duration_ms=took)
+        self.stop(error, result=answer, duration_ms=as_count(payload["duration_ms"]))
 
 
-def block_texts(blocks: list[Any]) -> list[str]:
+def block_texts(blocks: Any) -> list[str]:
     """The texts in a list of texts, or of blocks that may hold one."""
-    texts = [block if type(block) is str else block.text for block in blocks]
-    return [text for text in texts if text]
+    texts = [block if type(block) is str else Node(block)["text"] for block in as_list(blocks)]
+    return [text for text in map(as_text, texts) if text]
 
 
 def output_of(given: Any) -> tuple[dict[str, Any], str]:
     """Codex's own members around an output, if it is an object, perhaps in a text; and the output,
     which is all of an object that has no other."""
-    told = decode_raw(to_utf8(given)) if type(given) is str and given.startswith('{"') else given
+    told = decoded(given) if type(given) is str and given.startswith('{"') else given
     if type(told) is not dict:
         return {}, as_text(given) or content_text(given)
     own = [told[name] for name in ("output", "content", "text") if type(told.get(name)) is str]
@@ -5249,7 +5094,7 @@ def typed_in(prompt: str) -> str:
     return typed.strip() if mark and head.lstrip().startswith("# ") else prompt
 
 
-ROLLOUT: dict[str, Callable[[Any, Any], None]] = {
+ROLLOUT: dict[str, Callable[[Any, Node], None]] = {
     what: move
     for move, names in (
         (SavedCodex.context, "session_meta turn_context"),
@@ -5338,16 +5183,6 @@ class Gemini(Translator):
             self.silent_reason = error_message(line["error"]).strip() or "a hook stopped the agent"
 
 
-# Parts of OpenCode's messages.
-PartTime, PartFacts = shape(anys="start end"), shape(anys="exit exists diff")
-PartMeta = shape(base=PartFacts, metadata=PartFacts)
-PartState = shape(anys="status input output error", time=PartTime, metadata=PartMeta)
-MessagePart = shape(
-    anys="id messageID callID tool text synthetic reason tokens cost", state=PartState
-)
-NO_PART, NO_STATE, NO_TIME, NO_META = MessagePart(), PartState(), PartTime(), PartMeta()
-
-
 class OpenCode(Translator):
     """`opencode run --format json`. Only the newest version prints a last line, `done`. The run has
     succeeded if its last step finished for another reason than calling tools, and wasn't cut."""
@@ -5368,35 +5203,34 @@ class OpenCode(Translator):
         super().__init__(maker, session)
         self.uses: dict[str, Any] = {}  # IDs of calls -> the parts that they were last used in
 
-    @staticmethod
-    def line_struct(base: type[Event]) -> Any:
-        anys = "timestamp error rejected reason"
-        return shape("sessionID", anys=anys, base=base, part=MessagePart)
-
-    def read(self, line: Any) -> None:
-        kind, part = self.event.type, line.part or NO_PART
+    def read(self, line: Node) -> None:
+        kind, part = self.event.type, Node(line["part"])
         self.void = self.void and kind not in ("text", "tool_use")
         if kind == "step_start":
-            self.begin_step(part.messageID)
-        elif not self.begun and line.sessionID:
+            self.begin_step(part["messageID"])
+        elif not self.begun and line["sessionID"]:
             self.begin_once()
-        if kind == "text" and part.synthetic is True:  # after a compaction, the run goes on
+        if kind == "text" and part["synthetic"] is True:  # after a compaction, the run goes on
             self.reason = "tool-calls"
-            self.ask(part.text)
+            self.ask(part["text"])
         elif kind == "text":
-            self.say(part.text)
+            self.say(part["text"])
         elif kind == "reasoning":
-            self.think(part.text)
+            self.think(part["text"])
         elif kind == "tool_use":
-            self.use(part, part.state or NO_STATE)
+            self.use(part, Node(part["state"]))
         elif kind == "step_finish":
-            self.reason = part.reason or "stop"
+            self.reason = part["reason"] or "stop"
             if self.failed_before and self.reason == "stop" and not self.void:
                 self.fatal_error = ""  # a later step ended well
-            self.add_usage(part.tokens, cost=part.cost)
+            cached = {
+                "cacheRead": part["tokens.cache.read"],
+                "cacheWrite": part["tokens.cache.write"],
+            }
+            self.add_usage(as_object(part["tokens"]) | cached, cost=part["cost"])
         elif kind == "error":
             self.failed_before = False
-            self.report_error([line.error, Node(line.error)["name"]], fatal=True)
+            self.report_error([line["error"], line["error.name"]], fatal=True)
         elif kind == "done":
             self.done(line)
 
@@ -5410,40 +5244,40 @@ class OpenCode(Translator):
         self.failed_before = bool(self.fatal_error)
         self.begin_message(message)
 
-    def done(self, line: Any) -> None:
-        rejected = as_list(line.rejected)
+    def done(self, line: Node) -> None:
+        rejected = as_list(line["rejected"])
         if rejected and self.reason == "tool-calls" and self.latest != "assistant":
             self.stop_at(first_names(map(str, rejected)))
-        elif line.reason == "idle" and self.latest in ACT_TYPES and self.reason in GOING_ON:
+        elif line["reason"] == "idle" and self.latest in ACT_TYPES and self.reason in GOING_ON:
             self.reason = "stop"
         self.finish()
 
     def server_of(self, name: str) -> str | None:
         return name.partition("_")[0]  # its own tools have counterparts, or no underscore
 
-    def use(self, part: Any, state: Any) -> None:
-        identity = as_text(part.callID or part.id)
-        ended, now = state.status in ("completed", "error"), self.stamp
-        if self.uses.get(identity, part.id) != part.id:  # some models number calls anew
+    def use(self, part: Node, state: Node) -> None:
+        identity, tool = as_text(part["callID"] or part["id"]), as_text(part["tool"])
+        ended, now = state["status"] in ("completed", "error"), self.stamp
+        if self.uses.get(identity, part["id"]) != part["id"]:  # some models number calls anew
             self.finished.pop(identity, None)
-        remember(self.uses, identity, part.id)
-        times, meta = state.time or NO_TIME, state.metadata or NO_META
-        self.stamp = times.start or now
-        self.call(identity, part.tool, state.input, once=ended)
+        remember(self.uses, identity, part["id"])
+        self.stamp = state["time.start"] or now
+        self.call(identity, tool, state["input"], once=ended)
         self.stamp = now
         if not ended:  # it comes whole
             self.blank_fragments(*(("part", "state", key) for key in ("metadata", "output", "raw")))
             return
-        failed, meta = state.status == "error", meta.metadata or meta
-        text = error_message(state.error) if failed else state.output
-        start, end = as_count(times.start), as_count(times.end)
+        meta = Node(state["metadata.metadata"] or state["metadata"])
+        failed = state["status"] == "error"
+        text = error_message(state["error"]) if failed else state["output"]
+        start, end = as_count(state["time.start"]), as_count(state["time.end"])
         facts = {"executionTime": end - start} if start and end else {}
-        if translate_tool(as_text(part.tool)) == "edit":
-            facts |= diff_facts(as_text(meta.diff))
-        outcome = {"failed": failed, "code": meta.exit, "facts": facts}
-        self.answer(identity, text, existed=meta.exists is True, **outcome)
+        if translate_tool(tool) == "edit":
+            facts |= diff_facts(as_text(meta["diff"]))
+        outcome = {"failed": failed, "code": meta["exit"], "facts": facts}
+        self.answer(identity, text, existed=meta["exists"] is True, **outcome)
         refused = failed and FAILURES["rejected"].match(text)
-        self.refused = as_text(part.tool) if refused else ""
+        self.refused = tool if refused else ""
 
     def stop_at(self, name: str, failure: str | None = None) -> None:
         self.end(f"it stopped at a call that was not permitted: {name}", failure=failure)
@@ -5686,7 +5520,7 @@ class Pi(Saved):
         "tool_execution_update partialResult",
     )
     names_session: ClassVar = {"session": "id"}
-    final: Any = None  # the agent's last message
+    final = NOTHING  # the agent's last message
     due = False  # the run has ended, unless a retry follows
     busy = False  # an agent_start had no agent_end yet
     stopped = False  # the last line ended the last turn: some versions add no agent_end
@@ -5694,53 +5528,40 @@ class Pi(Saved):
     saved = False  # until a line shows it
     exit_code = r"Command exited with code (-?[0-9]{1,9})\s*\Z"
 
-    @staticmethod
-    def line_struct(base: type[Event]) -> Any:
-        block: Any = shape("type", anys="thinking id name arguments", base=TextBlock)
-        anys = "usage stopReason errorMessage timestamp"
-        message: Any = shape("role model", anys=anys, base=Message)
-        message = shape(base=message, content=list[block] | str)
-        part = shape("type", anys="delta")
-        anys = "toolCallId toolName args result isError willRetry isTerminal success cwd timestamp"
-        own = {"message": message, "messages": list[message], "assistantMessageEvent": part}
-        own |= {"entry": shape(anys="timestamp")}
-        return shape(anys=anys, base=base, **own)
-
-    def read(self, line: Any) -> None:
-        kind, part = self.event.type, line.assistantMessageEvent
+    def read(self, line: Node) -> None:
+        kind, message = self.event.type, Node(line["message"])
         if kind in self.delta_types:  # most outputs skip it
-            self.update(getattr(part, "type", None), getattr(part, "delta", None))
+            part = Node(line["assistantMessageEvent"])
+            self.update(part["type"], part["delta"])
             return
-        dated = (member.timestamp for member in (line.message, line.entry) if member)
-        self.stamp = self.stamp or next(filter(None, dated), None)
-        self.stopped = kind == "turn_end" and getattr(self.final, "stopReason", None) == "stop"
-        told = self.saved or line.message or b'"parentId"' in self.event.raw  # old ones have none
+        self.stamp = self.stamp or message["timestamp"] or line["entry.timestamp"]
+        self.stopped = kind == "turn_end" and self.final["stopReason"] == "stop"
+        told = self.saved or message.value or "parentId" in line.value  # old ones have none
         if kind in self.entries and told:
             self.saved = True
-            self.entry(line.message)
+            self.entry(message)
         elif kind in ("session", "agent_start"):
             self.finish()
-            self.cwd = line.cwd or self.cwd
+            self.cwd = line["cwd"] or self.cwd
             self.begun = self.begun and kind != "session" and not self.busy
             self.busy = kind == "agent_start"
             self.begin_once(cwd=self.cwd)
         elif kind == "turn_start":
             self.begin_once(cwd=self.cwd)
-        elif kind == "message_start" and line.message and line.message.role == "assistant":
+        elif kind == "message_start" and message["role"] == "assistant":
             self.begin_message()
             self.blank_fragments(("message", "content"))  # its first delta
-        elif kind == "message_end" and line.message:
-            self.message(line.message)
+        elif kind == "message_end":
+            self.message(message)
         elif kind == "tool_execution_start":
-            self.call(line.toolCallId, line.toolName, line.args)
+            self.call(line["toolCallId"], line["toolName"], line["args"])
         elif kind == "tool_execution_end":
-            content = Node(line.result)["content"]
-            self.returned(line.toolCallId, line.toolName, content, line.isError)
+            self.returned(line, line["result.content"])
         elif kind == "agent_end":
             self.agent_end(line)
-        elif kind == "auto_retry_start" or line.willRetry is True:
+        elif kind == "auto_retry_start" or line["willRetry"] is True:
             self.due = False
-        elif kind == "agent_settled" or line.success is False:
+        elif kind == "agent_settled" or line["success"] is False:
             self.finish()
 
     def update(self, what: str | None, delta: Any) -> None:
@@ -5751,59 +5572,59 @@ class Pi(Saved):
         elif what == "toolcall_delta":
             self.blank_fragments(("assistantMessageEvent", "delta"))
 
-    def message(self, message: Any) -> None:
-        said = self.ask if message.role == "user" else self.say
-        content = message.content if message.role in ("user", "assistant") else None
-        for block in as_list(content):
-            if block.type == "text":
-                said(block.text)
-            elif block.type == "thinking":
-                self.think(block.thinking)
-            elif block.type == "toolCall":
-                self.call(block.id, block.name, block.arguments)
-        if message.role == "assistant":
+    def message(self, message: Node) -> None:
+        role = message["role"]
+        said = self.ask if role == "user" else self.say
+        for block in message.each("content") if role in ("user", "assistant") else ():
+            if block["type"] == "text":
+                said(block["text"])
+            elif block["type"] == "thinking":
+                self.think(block["thinking"])
+            elif block["type"] == "toolCall":
+                self.call(block["id"], block["name"], block["arguments"])
+        if role == "assistant":
             self.final = message
-            self.add_usage(message.usage, cost=Node(message.usage)["cost.total"])
-            self.use_model(message.model)
-            if message.stopReason in self.failures:
-                self.report_error([message.errorMessage, message.stopReason], fatal=self.ended)
+            self.add_usage(message["usage"], cost=message["usage.cost.total"])
+            self.use_model(message["model"])
+            if message["stopReason"] in self.failures:
+                why = [message["errorMessage"], message["stopReason"]]
+                self.report_error(why, fatal=self.ended)
 
-    def returned(self, identity: Any, name: Any, content: Any, is_error: Any) -> None:
+    def returned(self, result: Node, content: Any) -> None:
+        identity, name = result["toolCallId"], result["toolName"]
         if name and as_text(identity) not in self.calls:  # the line of its call is lost
             self.call(identity, name, None, once=True)
-        self.answer(identity, content, failed=is_error is True)
+        self.answer(identity, content, failed=result["isError"] is True)
 
-    def entry(self, message: Any) -> None:
+    def entry(self, message: Node) -> None:
         """Read a message of a saved session; its first line has begun the first run."""
-        role = message.role if message else None
+        role = message["role"]
         if role == "user" and self.latest == "system":
             self.counted.first = self.stamp
-            self.ask(message_text(message.content))
+            self.ask(joined_text(message["content"]))
         elif role == "user":
-            self.begin_prompt(message_text(message.content))
+            self.begin_prompt(joined_text(message["content"]))
         elif role == "toolResult":
-            result = Node(details(self.event).get("message"))
-            names = ("toolCallId", "toolName", "content", "isError")
-            self.returned(*map(result.__getitem__, names))
+            self.returned(message, message["content"])
         elif role == "assistant":
             self.go_on()
             self.begin_message()
             self.message(message)
-            self.cut = message.stopReason == "toolUse"
-            if message.stopReason == "aborted":
+            self.cut = message["stopReason"] == "toolUse"
+            if message["stopReason"] == "aborted":
                 self.stop()
-            elif message.stopReason in self.failures:
-                self.fatal_error = first_text(message.errorMessage, message.stopReason)
+            elif message["stopReason"] in self.failures:
+                self.fatal_error = first_text(message["errorMessage"], message["stopReason"])
 
-    def agent_end(self, line: Any) -> None:
+    def agent_end(self, line: Node) -> None:
         """Older versions don't announce a retry: then only a success is certain."""
         self.busy = False
-        said = [message for message in line.messages or () if message.role == "assistant"]
-        if said:
-            self.final = said[-1]
-        self.due = line.willRetry is not True and line.isTerminal is not False
-        certain = line.willRetry is False or line.isTerminal is True
-        if certain or self.final is None or self.final.stopReason not in self.failures:
+        for message in line.each("messages"):
+            if message["role"] == "assistant":
+                self.final = message
+        self.due = line["willRetry"] is not True and line["isTerminal"] is not False
+        certain = line["willRetry"] is False or line["isTerminal"] is True
+        if certain or self.final["stopReason"] not in self.failures:
             self.finish()
 
     def finish(self) -> None:
@@ -5814,15 +5635,14 @@ class Pi(Saved):
             super().finish()
             return
         due, last, self.due = self.due or self.stopped, self.final, False
-        if due and last and last.stopReason not in self.failures:
-            self.end(result=message_text(last.content) or None)
+        if due and last.value and last["stopReason"] not in self.failures:
+            self.end(result=joined_text(last["content"]) or None)
         elif due:
-            error = first_text(last.errorMessage, last.stopReason) if last else ""
-            self.end(error, subtype="error")
-        self.final = None
+            self.end(first_text(last["errorMessage"], last["stopReason"]), subtype="error")
+        self.final = NOTHING
 
     def stop_reasons(self, _result: Any) -> Iterable[tuple[str, Any]]:
-        return [("stopReason", self.final.stopReason)] if self.final else ()
+        return [("stopReason", self.final["stopReason"])]
 
 
 # ---------------------------------------------------------------- more agents
@@ -5882,7 +5702,7 @@ class Kimi(Saved):
                 self.say(part["text"])
         for call in line.each("tool_calls"):
             given = as_text(call["function.arguments"])
-            args = decode_raw(to_utf8(given))
+            args = decoded(given)
             self.call(call["id"], call["function.name"], given if args is None else args)
         self.cut = bool(line["tool_calls"])
 
@@ -5906,7 +5726,7 @@ KIMI_NOTE = regex(r"<system>(.*)</system>", re.DOTALL)
 
 def message_parts(content: Any) -> list[Node]:
     """The parts of a message, which may be a text."""
-    return [Node({"text": content})] if isinstance(content, str) else [*Node(content).each()]
+    return [Node({"text": content})] if isinstance(content, str) else Node(content).each()
 
 
 class Grok(Translator):
@@ -5963,12 +5783,11 @@ class GrokMessages(Claude):
 
     name = "grok"
 
-    def returned(self, block: Any, _line: Any) -> None:
-        content = decode_raw(bytes(block.content))
-        text = content_text(content)
-        output = Node(decode_raw(to_utf8(text)) if text.startswith('{"type":') else None)
-        failed = block.is_error is True
-        self.answer(block.tool_use_id or "", **grok_answer(output, text, failed=failed))
+    def returned(self, block: Node, _line: Node) -> None:
+        text = content_text(block["content"])
+        output = Node(decoded(text) if text.startswith('{"type":') else None)
+        failed = block["is_error"] is True
+        self.answer(block["tool_use_id"], **grok_answer(output, text, failed=failed))
 
 
 GROK_TEXTS = ("output_for_prompt", "tool_output_for_prompt", "raw_output", "content", "message")
@@ -6039,7 +5858,7 @@ class Antigravity(Translator):
         elif kind in ("tool", "subagent"):
             info, ended = Node(update["tool_info"]), state != "ACTIVE"
             name, given = info["name"] or update["tool_name"] or kind, info["parameters"]
-            agents = [*update.each("subagent_info.subagents")]  # whose own steps are not streamed
+            agents = update.each("subagent_info.subagents")  # whose own steps are not streamed
             if agents and not given:
                 roles = first_names(as_text(agent["role"]) for agent in agents)
                 given = {"description": roles, "prompt": agents[0]["initial_prompt"]}
@@ -6134,7 +5953,7 @@ class Cline(Translator):
     def returned(self, event: Any) -> None:
         """What came back: for each thing that was asked for, how it went."""
         output = event["output"]
-        parts = [*Node(output).each()] or [Node(output)]
+        parts = Node(output).each() or [Node(output)]
         failed = any(part["success"] is False or part["error"] is not None for part in parts)
         texts = [as_text(part["error"]) or as_text(part["result"]) for part in parts]
         text = as_text(output) or "\n".join(filter(None, texts))
@@ -6530,16 +6349,13 @@ AGENT_SIGNS = f"""
 """
 
 
-def recognize(line: bytes) -> str | None:
+def recognize(line: dict[str, Any]) -> str | None:
     """The agent that a line shows, or None."""
-    own = members(line) if b":" in line else {}
-    kind = decode_raw(own.get("type", b"")) if own else None
-    if not own or not (kind is None or isinstance(kind, str)):
+    kind, subtype = line.get("type"), as_text(line.get("subtype"))
+    if not line or not (kind is None or isinstance(kind, str)):
         return None
-    subtype = decode_raw(own.get("subtype", b"")) if kind in ("system", "thinking") else None
-    nested: dict[str, dict[str, Raw]] = {}
-    for agent, needed, tests in signs_of(kind, as_text(subtype)):
-        if needed <= own.keys() and all(holds(own, test, nested) for test in tests):
+    for agent, needed, tests in signs_of(kind, subtype if kind in ("system", "thinking") else ""):
+        if needed <= line.keys() and all(holds(line, test) for test in tests):
             return agent
     return None
 
@@ -6547,7 +6363,7 @@ def recognize(line: bytes) -> str | None:
 def lacks_signs(event: Event, agent: str) -> bool:
     """Do an agent's lines of this type hold more than this one, which shows no agent? Of messages,
     of lines with a subtype, and of those without a type or an event, not all do."""
-    kind = event.type or ("-" if "event" in members(event.raw) else "")
+    kind = event.type or ("-" if "event" in details(event) else "")
     return not event.subtype and kind not in MESSAGE_TYPES and has_signs(kind, agent)
 
 
@@ -6583,34 +6399,33 @@ def fits(names: Iterable[str], types: str) -> bool:
     )
 
 
-def holds(own: Mapping[str, Raw], test: str, nested: dict[str, dict[str, Raw]]) -> bool:
-    """Do the members of a line, and those within them that are ``nested``, hold what a test of
-    AGENT_SIGNS asks for?"""
+def holds(line: dict[str, Any], test: str) -> bool:
+    """Does a line hold what a test of AGENT_SIGNS asks for?"""
     if test.startswith("!"):
-        return not holds(own, test[1:], nested)
+        return not holds(line, test[1:])
     if test.startswith("<"):
-        return own.keys() <= {"type", *test[1:].split(",")}
+        return line.keys() <= {"type", *test[1:].split(",")}
     if "|" in test:
-        return any(holds(own, each, nested) for each in test.split("|"))
+        return any(holds(line, each) for each in test.split("|"))
     if test.startswith(":"):
-        return bool(AGENT_CHECKS[test[1:]](own))
+        return bool(AGENT_CHECKS[test[1:]](line))
     path, equals, wanted = test.partition("=")
-    name, _, inner = path.partition(".")
-    value = own.get(name)
-    if inner:
-        if name not in nested:
-            nested[name] = members(bytes(value or b""))
-        value = nested[name].get(inner)
-    if not equals or value is None:
-        return value is not None
-    if wanted in ("{", "[", '"'):
-        return bytes(memoryview(value)[:1]) == wanted.encode()
-    text = as_text(decode_raw(value))
+    outer, _, name = path.rpartition(".")
+    holder = as_object(line.get(outer)) if outer else line
+    value = holder.get(name)
+    if not equals or name not in holder:
+        return name in holder
+    if wanted in JSON_TYPES:
+        return type(value) is JSON_TYPES[wanted]
+    text = as_text(value)
     return text.startswith(wanted[:-1]) if wanted.endswith("*") else text == wanted
 
 
-def has_calls(own: Mapping[str, Raw]) -> bool:
-    blocks = Node(decode_raw(own.get("message", b""))).each("content")
+JSON_TYPES = {"{": dict, "[": list, '"': str}
+
+
+def has_calls(line: dict[str, Any]) -> bool:
+    blocks = Node(line).each("message.content")
     return any(block["type"] in ("tool_use", "tool_result") for block in blocks)
 
 
@@ -6627,10 +6442,10 @@ MESSAGE_TYPES = ("user", "assistant", "message")
 OTHER_MODELS = ("call_", "toolu_", "chatcmpl-")
 
 
-def is_kimis(own: Mapping[str, Raw]) -> bool:
+def is_kimis(own: dict[str, Any]) -> bool:
     """Does a message of a chat hold what only Kimi writes: thoughts in a part of their own, its
     tools, notes on what they returned? Others write the rest of it, too."""
-    line = Node({name: decode_raw(value) for name, value in own.items()})
+    line = Node(own)
     parts = message_parts(line["content"])
     if line["tool_call_id"] is not None:
         return any(KIMI_NOTE.fullmatch(as_text(part["text"])) for part in parts)
@@ -6646,12 +6461,12 @@ def is_kimis(own: Mapping[str, Raw]) -> bool:
 GROK_TOOLS = word_set("run_terminal_command run_terminal_cmd search_replace list_dir")
 
 
-def has_groks_tools(own: Mapping[str, Raw]) -> bool:
-    return not GROK_TOOLS.isdisjoint(map(as_text, as_list(decode_raw(own.get("tools", b"")))))
+def has_groks_tools(line: dict[str, Any]) -> bool:
+    return not GROK_TOOLS.isdisjoint(map(as_text, as_list(line.get("tools"))))
 
 
 LOG_MEMBERS = word_set("level severity msg logger service pid hostname")
-AGENT_CHECKS: dict[str, Callable[[Mapping[str, Raw]], bool]] = {
+AGENT_CHECKS: dict[str, Callable[[dict[str, Any]], bool]] = {
     "grok": has_groks_tools,
     "calls": has_calls,
     "kimi": is_kimis,
@@ -6662,17 +6477,15 @@ AGENT_CHECKS: dict[str, Callable[[Mapping[str, Raw]], bool]] = {
 def wraps_event(event: Event) -> bool:
     """Does an envelope that isn't taken off hold an event of an agent?"""
     pieces = contents(event.raw) if event.type is None and b":" in event.raw else ()
-    return any(
-        recognize(piece.text) or decode_as(piece.text, Event).type in CURSOR_TYPES
-        for piece in pieces
-    )
+    lines = (as_object(decoded(piece.text)) for piece in pieces)
+    return any(recognize(line) or line.get("type") in CURSOR_TYPES for line in lines)
 
 
 def is_empty(event: Event) -> bool:
     """Does an event of a type that is Cursor's lack what makes it one? Chats that Gemini CLI and
     Grok Build save have the types, and nothing else of it: nothing here reads them."""
     needs = {"user": "message", "assistant": "message", "system": "subtype"}.get(event.type or "")
-    return needs is not None and members(event.raw).keys().isdisjoint((needs, "session_id"))
+    return needs is not None and details(event).keys().isdisjoint((needs, "session_id"))
 
 
 TRANSLATORS: dict[str, type[Translator]] = {"amp": Claude, "qwen": Claude} | {
@@ -6687,7 +6500,7 @@ TRANSLATORS: dict[str, type[Translator]] = {"amp": Claude, "qwen": Claude} | {
 def form_of(kind: type[Translator], event: Event) -> type[Translator]:
     """What reads the form of an agent's line: that of its stream, of another kind of stream, or of
     a session that it saved."""
-    own = members(event.raw).keys()
+    own = details(event).keys()
     if kind is Claude and (event.type in SAVED_TYPES or "sessionId" in own):
         return SavedClaude
     if kind is Codex and event.type in ROLLOUT_TYPES:
@@ -6921,7 +6734,7 @@ class Runs:
             file.error = excerpt_reason(said) or file.error
         ours = event.type in CURSOR_TYPES and not is_empty(event)
         named = session.key is not None and not session.anonymous
-        shown = kind != OTHER and (named or recognize(event.raw) is not None)
+        shown = kind != OTHER and (named or recognize(details(event)) is not None)
         if stray or ours or shown or kind == UNREADABLE:
             name: object = STRAY if stray else session.key
             name = kind if kind in TAKEN_BY_KIND else name
@@ -7280,7 +7093,6 @@ class Sessions:
         """``given`` overrides recognition."""
         self.given = None if given == "auto" else given
         self.maker, self.runs = maker, runs
-        self.decode = msgspec.json.Decoder(maker.event_type).decode
         self.table: dict[str | int | None, Session] = {}
         self.begin_file(Source(""))
         runs.limits.activity = self.activity
@@ -7346,7 +7158,11 @@ class Sessions:
         reason = None
         if type(event) is Rejected:
             reason = event.reason
-            if event.elsewhere and not file.elsewhere and recognize(event.elsewhere):
+            if (
+                event.elsewhere
+                and not file.elsewhere
+                and recognize(as_object(decoded(event.elsewhere)))
+            ):
                 file.elsewhere = file.where()
         else:
             event.raw = line
@@ -7372,7 +7188,7 @@ class Sessions:
             return self.enter(known), True
         if name and not known and (late := self.named_by_its_end(event)):
             return late, True
-        agent = recognize(event.raw)
+        agent = recognize(details(event))
         if self.given and agent and TRANSLATORS[agent] is not TRANSLATORS[self.given] and not name:
             event.kind = UNREADABLE
             return current, False
@@ -7417,7 +7233,7 @@ class Sessions:
         if event.type != "result" or not event.session_id:
             return None
         late = [one for one in self.last.values() if one.run and not one.translator]
-        if recognize(event.raw) in (None, Cursor.name):
+        if recognize(details(event)) in (None, Cursor.name):
             late.sort(key=lambda one: one.key is None)
         else:  # of a conversion it may look so
             late = [one for one in late if one.key is not None]
@@ -7430,8 +7246,6 @@ class Sessions:
         session.file = self.file
         if session.agent or not self.current.translator:
             self.current = self.last[session.spoken] = session
-        if session.agent:
-            self.file.decode = session.translator.decode if session.translator else self.decode
         if len(self.table) > MAX_RUNS:
             oldest = next(iter(self.table.values()))
             self.end_session(oldest, self.runs.give_up)
@@ -11846,7 +11660,7 @@ class Shortener:
         short = cut(max(length - 1, 0))
         if len(short) > self.limit and not self.told:
             self.told = True
-            name = self.reporter.list_names([as_text(Node(decode_raw(raw))["type"])])
+            name = self.reporter.list_names([as_text(Node(decoded(raw))["type"])])
             self.reporter.message(
                 f"an event of type {name} doesn't fit in --max-event {self.limit}"
             )
@@ -14108,22 +13922,19 @@ class Json(Writer):
                     yield self.result(event, run)
 
     def result(self, event: Event, run: Run) -> bytes:
-        own = {key: compact(bytes(value)) for key, value in members(event.raw).items()}
-        own |= {"type": b'"result"', "subtype": b'"success"', "is_error": b"false"}
+        own = {**details(event), "type": "result", "subtype": "success", "is_error": False}
         own.pop("converted_from", None)
         for key in ("duration_ms", "duration_api_ms"):
-            own[key] = own[key] if NUMBER.fullmatch(own.get(key, b"")) else b"null"
-        if own.get("result", b"")[:1] != b'"':
-            own["result"] = encode_json(notes_of(run).speech.text())
-        if own.get("session_id", b"")[:1] != b'"':
-            own["session_id"] = encode_json(run.label)
-        if own.get("request_id", b"null") == b"null":
+            own[key] = own[key] if type(own.get(key)) in (int, Number) else None
+        if type(own.get("result")) is not str:
+            own["result"] = notes_of(run).speech.text()
+        if type(own.get("session_id")) is not str:
+            own["session_id"] = run.label
+        if own.get("request_id") is None:
             own.pop("request_id", None)
-        keys = dict.fromkeys((*self.ORDER, *own))
-        return encode_json({key: Raw(own[key]) for key in keys if key in own})
-
-
-NUMBER = regex(rb"-?[0-9][0-9.eE+-]*")
+        return encode_json(
+            {key: own[key] for key in dict.fromkeys((*self.ORDER, *own)) if key in own}
+        )
 
 
 class CursorLines(Writer):
@@ -14820,7 +14631,7 @@ def convert(
     selects = selection.selects if selection else ALL_RUNS
     runs = Runs(reporter, *gates, locates=writer.locates, tells=not view.summary, selects=selects)
     sessions = Sessions(dialect, maker, runs)
-    reread = functools.partial(read_again, kind)
+    reread = functools.partial(read_event, kind)
     redactor = Redactor(redaction, reread, max_wait) if redaction else None
     shortener = Shortener(max_event, reporter) if max_event else None
 

@@ -30,7 +30,7 @@ from stream import Installed, source, stream
 FLOOR = """
 import sys, msgspec, agentfmt
 kind = agentfmt.WRITERS[sys.argv[1]].event_type
-kind = getattr(agentfmt, sys.argv[2]).line_struct(kind)
+kind = kind if sys.argv[2] == "Cursor" else dict
 decode = msgspec.json.Decoder(kind).decode
 for line in sys.stdin.buffer:
     decode(line)

@@ -226,7 +226,7 @@ RECOGNIZED = [
     ("name", "event"), [pytest.param(*row, id=f"{row[0]}-{n}") for n, row in enumerate(RECOGNIZED)]
 )
 def test_recognition(name: str | None, event: dict[str, Any]) -> None:
-    assert agentfmt.recognize(json.dumps(event).encode()) == name
+    assert agentfmt.recognize(event) == name
 
 
 # Lines that a program may print that is no agent: a type that an agent has, and what else anybody
@@ -276,12 +276,12 @@ STRANGERS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("event", STRANGERS, ids=json.dumps)
 def test_a_type_alone_shows_no_agent(event: dict[str, Any]) -> None:
     """Any program may use the word; within a run of the agent such a line is still its own."""
-    assert agentfmt.recognize(json.dumps(event).encode()) is None
+    assert agentfmt.recognize(event) is None
 
 
 def test_the_place_of_the_type_does_not_matter() -> None:
     line = b'{"x":{"type":"thread.started"},"total_cost_usd":1,"is_error":false,"type":"result"}'
-    assert agentfmt.recognize(line) == "claude"
+    assert agentfmt.recognize(json.loads(line)) == "claude"
 
 
 def test_what_came_before_the_verdict_is_not_lost() -> None:

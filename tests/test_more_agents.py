@@ -23,6 +23,10 @@ WHOLE: dict[str, Callable[[Any], bool]] = {
 }
 
 
+def shown_by(line: bytes) -> str | None:
+    return agentfmt.recognize(agentfmt.as_object(agentfmt.decoded(line)))
+
+
 def lines_of(stream: list[Any]) -> list[bytes]:
     return [json.dumps(line).encode() + b"\n" for line in stream]
 
@@ -31,14 +35,14 @@ def lines_of(stream: list[Any]) -> list[bytes]:
 def test_no_recording_of_another_agent_is_taken_for_theirs(path: str) -> None:
     if "antigravity" in path:
         pytest.skip("one of theirs")
-    assert {agentfmt.recognize(line) for line in content(path).splitlines()}.isdisjoint(NEWER)
+    assert {*map(shown_by, content(path).splitlines())}.isdisjoint(NEWER)
 
 
 @pytest.mark.parametrize("name", more_streams.STREAMS)
 def test_no_line_of_theirs_is_taken_for_another_agents(name: str) -> None:
     own = {name.partition("-")[0], None}
     own = {"cursor", None} if "transcript" in own else own
-    found = {agentfmt.recognize(line) for line in lines_of(more_streams.STREAMS[name][0])}
+    found = {*map(shown_by, lines_of(more_streams.STREAMS[name][0]))}
     assert found <= own | ({"claude"} if name == "grok-messages" else set())
     assert found != {None}
 

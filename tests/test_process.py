@@ -794,7 +794,7 @@ def test_memory_of_a_line_of_200_mb(limit: str, most: int) -> None:
 def test_memory_of_a_line_just_short_enough() -> None:
     status, peak, messages = measured(huge(63 << 20), *SAME)
     assert (status, messages) == (0, "")
-    assert peak < 1.7 * 63  # the line once, and the interpreter
+    assert peak < 2.5 * 63  # the line, what it holds, and the interpreter
 
 
 def test_memory_of_a_result_of_many_tokens() -> None:

@@ -384,10 +384,11 @@ def test_documents_or_lines_is_decided_per_file() -> None:
 ])  # fmt: skip
 @pytest.mark.parametrize("key", [b"v", b"type", b"session_id", b"message", b"tool_call"])
 def test_values_in_documents(value: bytes, key: bytes) -> None:
-    document = b'{\n  "type": "x", "' + key + b'": ' + value + b"\n}\n"
+    first = b"kind" if key == b"type" else b"type"
+    document = b'{\n  "%b": "x", "%b": %b\n}\n' % (first, key, value)
     ended = convert(document + END, *SAME)
     assert ended.stdout.splitlines() == [
-        b'{"type":"x","' + key + b'":' + value + b"}",
+        b'{"%b":"x","%b":%b}' % (first, key, value),
         END.strip(),
     ]
     for to in FORMATS:  # one event of unknown type is harmless

@@ -120,7 +120,7 @@ def ends(result: str = "Done.", out: int | None = 7, **members: Any) -> Line:
 INIT = claude("system", subtype="init", cwd="/w", tools=["Bash"], claude_code_version="2.1.300")
 QWEN = claude("system", subtype="init", cwd="/w", tools=[], qwen_code_version="0.21.9")
 AMP = {**INIT, "session_id": "T-1"}
-BY_SCHEMA = {**INIT, "tools": ["Bash", {"name": "StructuredOutput"}]}
+BY_SCHEMA = {**INIT, "tools": ["Bash", "StructuredOutput"]}
 CLAUDE_WORKS = [INIT, says(use(), out=9), told([returned("ok")])]
 API_ERROR = "[API Error: 401 status code (no body)]"
 QUOTA = '[API Error: {"error":{"details":[{"ids":[1]}]}} (Status: 429)]\nPlease wait and try again.'
