@@ -10,9 +10,9 @@
     stdin -> chunks -> frames -> lines -> sessions -> selected -> redacted -> shortened
           -> noted -> writer -> stdout            (lines of JSON are shortened behind the writer)
 
-A chunk is the result of one read. A frame is a block of whole lines, out of any log collector's
-envelopes. An event is a line, decoded into the few members that the chosen output needs; it keeps
-the line itself. Another agent's line is translated into any number of events, which refer to it
+A chunk is the result of one read. A frame is a block of whole lines. An event is a line, out of any
+log collector's envelopes, decoded into the few members that the chosen output needs; it keeps the
+line itself. Another agent's line is translated into any number of events, which refer to it
 where it is printed in their place.
 Events travel one way, a block at a time: a stage takes events and returns events, and the output
 of a block is written before the next read. A run is one answer of an agent: it opens with its
@@ -2514,8 +2514,8 @@ DOCUMENTS = regex(rb"[ \t\r\n]*(?:[{\[][ \t\r]*\n|\[[ \t\r]*\{)")
 
 
 class RejectedPiece(NamedTuple):
-    """A part of what is rejected unread: of a line or a document, whose first part has the reason,
-    and whose last one ends with LF; or of a FILE in another format."""
+    """A part of what is rejected unread, of a line or an object: the first part has the reason, and
+    the last one ends with LF."""
 
     data: bytes
     reason: str = ""
