@@ -2671,7 +2671,7 @@ ENVELOPES = (
 )  # fmt: skip
 MAX_LAYERS = 2  # of envelopes: one collector may read what another wrote
 COLLECTED = frozenset(("log", "logs", "container", "docker", "syslog", "journald", "file", "stdin"))
-STREAM = regex(rb'"?(stdout|stderr)\b')
+STREAMS = (b"stdout", b"stderr")
 WRITERS_OF_PIECES = ("stream", "container_id", "CONTAINER_ID", "kubernetes")
 LABELS_PREFIX = regex(rb'[^{]{0,256}\{(?:\w+="[^"\\]*(?:\\.[^"\\]*)*",? ?)+\}\s')  # logcli's
 CRI_LINE = regex(rb"[0-9]\S* (stdout|stderr) ([PF])(?::\S*)? (.*)", re.DOTALL)
@@ -2684,12 +2684,7 @@ class Wrapped(NamedTuple):
     text: bytes
     writer: bytes  # pieces of one writer are joined
     ended: bool  # the line is known to end here
-
-    @property
-    def stream(self) -> bytes:
-        """stdout or stderr, if the envelope says so."""
-        match = STREAM.match(self.writer)
-        return match[1] if match else b""
+    stream: bytes  # one of STREAMS, if the envelope says so
 
 
 def unwrap_text(value: bytes) -> bytes:
@@ -2707,7 +2702,7 @@ def contents(
     """The possible contents of an envelope at some places; none for an event, unless the user
     ``named`` the place."""
     if CRI in places and (match := CRI_LINE.fullmatch(line)):
-        yield Wrapped(CRI, match[3].rstrip(b"\r\n"), match[1], match[2] == b"F")
+        yield Wrapped(CRI, match[3].rstrip(b"\r\n"), match[1], match[2] == b"F", match[1])
     outer = members(line[max(0, line.find(b"{", 0, MAX_PREFIX + 1)) :])
     kind = decoded(bytes(outer["type"])) if "type" in outer else None
     if not outer or (not named and isinstance(kind, str) and kind not in COLLECTED):
@@ -2720,7 +2715,8 @@ def contents(
             value = bytes(members(value).get(name, b""))
         whole = value[:1] == b"{" and (named or place == OBJECT) and bool(members(value))
         if text := value if whole else unwrap_text(value):
-            yield Wrapped(place, text, writer, whole or text.endswith(b"\n"))
+            ended, stream = whole or text.endswith(b"\n"), bytes(outer.get("stream", b""))[1:-1]
+            yield Wrapped(place, text, writer, ended, stream if stream in STREAMS else b"")
 
 
 def holds_event(text: bytes, layers: int) -> bool:
@@ -6587,39 +6583,27 @@ class Run:
 
 
 class Session:
-    """One conversation with an agent, whoever names it: what translates its lines (None: they are
-    Cursor's, or nothing shows yet whose they are), its open run, and what outlives that."""
+    """One conversation with an agent, whoever names it: what reads its lines (as Cursor's, while
+    nothing shows whose they are), its open run, and what outlives that."""
 
-    def __init__(self, key: str | int | None, file: Source) -> None:
+    def __init__(self, key: str | int | None, file: Source, translator: Translator) -> None:
         self.key = key  # its name, the hash of a long one, or None
         self.file = file  # of its last event
         self.agent: str | None = None  # if an event shows it
-        self.translator: Any = None
+        self.translator = translator
         self.anonymous = key is None  # no line names it: it goes with its FILE
         self.run: Run | None = None
         self.has_begun = False
 
     @property
-    def reader(self) -> type[Translator]:
-        return type(self.translator) if self.translator else Cursor
-
-    @property
     def spoken(self) -> object:
         """The form of its lines: what translates them, or the agent, where they are Cursor's."""
-        return type(self.translator) if self.translator else self.agent
+        return type(self.translator) if self.translator.translates else self.agent
 
     @property
-    def settled(self) -> bool:
-        return self.translator is not None and self.translator.settled
-
-    @property
-    def named_late(self) -> bool:
-        """May only its last line name it?"""
-        return self.key is None or (self.agent is not None and TRANSLATORS[self.agent].named_late)
-
-    @property
-    def takes_strays(self) -> bool:
-        return self.agent is not None and TRANSLATORS[self.agent].takes_strays
+    def origin(self) -> type[Translator]:
+        """What its agent prints, whoever has converted it."""
+        return TRANSLATORS[self.agent or Cursor.name]
 
 
 class Runs:
@@ -6677,9 +6661,9 @@ class Runs:
 
     def check_budget(self, session: Session, run: Run, event: Event) -> None:
         """Note a run that takes more calls or tokens than it may; --run's command ends at once."""
-        limits, counted = self.limits, session.translator and session.translator.counted
+        limits, counted = self.limits, session.translator.counted
         stated = as_object(details(event).get("usage")) if event.kind == END else {}
-        stated = stated or (counted.tokens if counted else {})
+        stated = stated or counted.tokens
         tokens = sum(as_count(stated.get(name)) or 0 for name in ("inputTokens", "outputTokens"))
         if limits.max_calls is not None and run.called > limits.max_calls:
             run.over = f"more than {plural(limits.max_calls, 'call')}"
@@ -6774,7 +6758,7 @@ class Runs:
         if event.kind != END:
             self.file.has_run_begun = True
         run.number, run.started_ms = self.file.runs, line_time(Event(raw=self.line))
-        if session.settled and run.started_ms:
+        if session.translator.settled and run.started_ms:
             self.find_copy(session, run)
         # An init behind what an agent does is another run's.
         run.state = BEGUN if event.type in ACT_TYPES else OPEN
@@ -6784,7 +6768,7 @@ class Runs:
             self.name(run)
         if event.kind != END:  # an end alone is not the run that an error came before
             self.file.outside.pop(EARLY, None)
-        if session.takes_strays:
+        if session.origin.takes_strays:
             self.file.outside.pop(STRAY, None)
         if session.key is not None:
             self.file.outside.pop(session.key, None)
@@ -7099,7 +7083,7 @@ class Sessions:
 
     def begin_file(self, source: Source) -> None:
         self.file = self.runs.file = source
-        self.current = Session(None, source)  # of the last line
+        self.current = self.new_session(None)  # of the last line
         self.last: dict[object, Session] = {}  # in the FILE, by what its lines are: Session.spoken
         self.going_on: GoingOn = NOT_GOING_ON
 
@@ -7134,8 +7118,7 @@ class Sessions:
                     yield one
                 if runs.missing_ends or runs.failures:
                     yield from runs.ends()
-            skipped = session.translator is not None and session.translator.skipped_types
-            if skipped or session.run is not run or stated != name:
+            if session.translator.skipped_types or session.run is not run or stated != name:
                 types, name, run = self.going_on = self.go_on(session, stated)
 
     def go_on(self, session: Session, name: str | None) -> GoingOn:
@@ -7148,7 +7131,7 @@ class Sessions:
             return NOT_GOING_ON
         if not session.agent or not (name or session is self.current):
             return NOT_GOING_ON  # what follows may show its agent, or belong to another one
-        if translator is None:
+        if not translator.translates:
             return ACT_TYPES, name, run
         return translator.skipped_types if translator.goes_on(name) else (), name, run
 
@@ -7180,9 +7163,9 @@ class Sessions:
         """The session of an event; and whether the event says so, rather than stands behind another
         one of that session."""
         current, stated = self.current, event.session_id
-        if not stated and current.translator and event.type in current.translator.own_types:
+        if not stated and event.type in current.translator.own_types:
             return self.enter(current), True
-        name = stated or current.reader.session_in(event)
+        name = stated or current.translator.session_in(event)
         known = self.table.get(session_key(name)) if name else None
         if known and known.agent:
             return self.enter(known), True
@@ -7209,7 +7192,7 @@ class Sessions:
         if not (name or kind.translates):
             before = current if current.agent in (None, agent) else before or self.table.get(None)
         session = self.table.get(session_key(name)) if name else before
-        if session and session.agent and issubclass(session.reader, kind):
+        if session and session.agent and isinstance(session.translator, kind):
             return session
         if session is None:
             session = self.new_session(name)
@@ -7218,10 +7201,9 @@ class Sessions:
         session.agent = agent
         if session.run:  # it began with a line that may be any agent's
             session.run.agent = agent
-        session.translator = kind(self.maker, name or str(session.key)) if kind.translates else None
-        if session.translator:
-            session.translator.agent = agent
-        if before and before.translator and session.translator:  # prompts may come before an init
+        session.translator = kind(self.maker, name or str(session.key))
+        session.translator.agent = agent
+        if before and before.translator.translates and kind.translates:  # prompts before an init
             session.translator.prompts += before.translator.prompts
             before.translator.prompts = []
             if before.anonymous and not before.translator.latest:  # it held nothing else
@@ -7232,19 +7214,19 @@ class Sessions:
         """The session in Cursor's vocabulary of which only the last line states the name."""
         if event.type != "result" or not event.session_id:
             return None
-        late = [one for one in self.last.values() if one.run and not one.translator]
+        late = [one for one in self.last.values() if one.run and not one.translator.translates]
         if recognize(details(event)) in (None, Cursor.name):
             late.sort(key=lambda one: one.key is None)
         else:  # of a conversion it may look so
             late = [one for one in late if one.key is not None]
-        return next((one for one in late if one.named_late), None)
+        return next((one for one in late if one.key is None or one.origin.named_late), None)
 
     def enter(self, session: Session) -> Session:
         """The FILE goes on with a session, which is now the most recently active one."""
         self.table.pop(session.key, None)
         self.table[session.key] = session
         session.file = self.file
-        if session.agent or not self.current.translator:
+        if session.agent or not self.current.translator.translates:
             self.current = self.last[session.spoken] = session
         if len(self.table) > MAX_RUNS:
             oldest = next(iter(self.table.values()))
@@ -7252,7 +7234,7 @@ class Sessions:
         return session
 
     def new_session(self, name: str | None) -> Session:
-        return Session(session_key(name), self.file)
+        return Session(session_key(name), self.file, Cursor(self.maker))
 
     def translate(self, session: Session, event: Event, *, own: bool) -> Sequence[Event]:
         """An event in Cursor's vocabulary; one of Cursor's is returned itself.
@@ -7262,23 +7244,23 @@ class Sessions:
         if event.kind is not ACT:
             return (event,)
         stray = event.type == "error" and not (session.run or event.session_id)
-        if stray and not (own and session.translator):
+        if stray and not (own and session.translator.translates):
             event.kind = EARLY if session.agent else STRAY
         elif event.type in NAMED_ENDS and is_strangers_end(event, session):
             event.kind = OTHER
-        elif session.translator is None:
+        elif not session.translator.translates:
             event.kind = event_kind(event)
-        if event.kind is not ACT or session.translator is None:
+        if event.kind is not ACT or not session.translator.translates:
             return (event, *self.plan_in(event))
         if self.maker.strict:
             what = f"with -t stream-json, -r {self.maker.strict} works only on Cursor's own streams"
             raise OutputError(f"{self.file.where()}: {what}; use -t cursor")
-        strange = not own and lacks_signs(event, session.reader.name)
+        strange = not own and lacks_signs(event, session.translator.name)
         made: Sequence[Event] = session.translator.translate(event, strange=strange)
         if not own and made[0] is event and event.kind is ACT:  # words, as Cursor has them
             event.unprinted = False
             if self.maker.converts:
-                event.raw = with_member(event.raw, "session_id", session.translator.session)
+                event.raw = with_member(event.raw, "session_id", str(session.translator.session))
         return made
 
     def plan_in(self, event: Event) -> Sequence[Event]:
@@ -7310,7 +7292,7 @@ class Sessions:
         self.table.pop(session.key, None)
         here, self.runs.file = self.runs.file, session.file
         self.runs.line, self.runs.lines = b"", 0
-        for event in session.translator.close() if session.translator else ():
+        for event in session.translator.close():
             self.runs.step(session, event)
             self.runs.missing_ends.append(event)
         end(session)
@@ -7327,7 +7309,7 @@ class Sessions:
                 file.has_lines_of_run |= session.run.events > 1
                 session.run.rejected += file.take_counts()
         for session in active:
-            if session.anonymous or session.settled:
+            if session.anonymous or session.translator.settled:
                 self.end_session(session, self.runs.end_unfinished)
         yield from self.runs.ends()
         yield from self.runs.end_file()
@@ -7347,8 +7329,8 @@ class Sessions:
             for run in runs
             for call in run.calls.values()
         }
-        translators = (one.translator for one in self.table.values() if one.translator)
-        background = [name for translator in translators for name in translator.in_background()]
+        sessions = self.table.values()
+        background = [name for one in sessions for name in one.translator.in_background()]
         shown = [self.runs.redacted(name, "command") for name in background]
         return Activity(calls, shown, 0 if runs else self.file.runs)
 
@@ -7382,9 +7364,9 @@ def stated_agent(event: Event, agent: str) -> str:
 def is_strangers_end(event: Event, session: Session) -> bool:
     """Does an end not name the session of an open run, whose agent's ends always name theirs?"""
     named = session.key and not (session.anonymous or event.session_id)
-    if not (named and session.run) or event.type not in session.reader.named_ends:
+    if not (named and session.run) or event.type not in session.translator.named_ends:
         return False
-    stated = session.reader.session_in(event)
+    stated = session.translator.session_in(event)
     return stated is None or stated != session.translator.session
 
 
