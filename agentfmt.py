@@ -10878,6 +10878,15 @@ DOCUMENT = regex(
 )
 
 
+# The same as an argument: a string, code of a program that is called, what is written to a file.
+_WORD = r"""(?:'[^']*'|"(?:\\.|[^"\\])*"|[^\s'"|;&<>])"""
+ARGUMENT = regex(
+    r"(?s)(?P<head><<<[ \t]*|\b(?:bash|node|perl|php|python[0-9.]*|ruby|z?sh)(?:[ \t]+-[\w-]+)*?"
+    rf"[ \t]+-\w*[ce][ \t]+)(?P<body>(?!\[content: ){_WORD}+)"
+    rf"|(?P<echo>\b(?:echo|printf)[ \t]+)(?P<said>(?:{_WORD}|[ \t])*)(?P<to>>>?(?!&))?"
+)
+
+
 ESCAPED_ASCII = regex(r"(?<!\\)\\+u00([2-7][0-9A-Fa-f])")
 NAME_ALONE = regex(r"(?<![^\n])([^\n]*[:=][ \t\"']*)[-\\|>]*\s*\Z")  # prose, YAML, shell
 
@@ -11000,9 +11009,10 @@ class EventRedactor:
 
     def without_documents(self, text: str, path: tuple[str, ...]) -> str:
         """A command without the documents in it, which are content."""
-        if not self.strict or "<<" not in text or path[-1:] not in COMMAND_PLACES:
+        if not self.strict or path[-1:] not in COMMAND_PLACES:
             return text
-        return DOCUMENT.sub(lambda found: found["head"] + sized("content", found["body"]), text)
+        text = DOCUMENT.sub(lambda found: found["head"] + sized("content", found["body"]), text)
+        return ARGUMENT.sub(without_argument, text)
 
     def without_learnt(self, text: str) -> str:
         """A message without the values that have become known since it was made."""
@@ -11106,6 +11116,16 @@ def new_markers(new: str, old: str) -> collections.Counter[str]:
 def sized(name: str, text: str) -> str:
     """The marker of a text that a class hides; a marker stays as it is."""
     return text if STAND_IN.fullmatch(text) else f"[{name}: {len(text)} chars]"
+
+
+def without_argument(found: re.Match[str]) -> str:
+    """A command's text without the document in it, or a command that writes none."""
+    if found["head"]:
+        return found["head"] + sized("content", found["body"])
+    said = (found["said"] or "").strip()
+    if not found["to"] or not said:
+        return found[0]
+    return f"{found['echo']}{sized('content', said)} {found['to']}"
 
 
 def literal_of(text: str, member: str) -> StringLiteral:

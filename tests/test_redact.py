@@ -542,7 +542,10 @@ DOCUMENTS = {
     "cat <<-'A' <<\"B\" > b\nCANARY\nA\nCANARY\nB": "cat <<-'A' <<\"B\" > b\n[content: 15 chars]\nB",
     "git commit -m \"$(cat <<'X'\nCANARY\n  X\n)\"": "git commit -m \"$(cat <<'X'\n[content: 6 chars]\n  X\n)\"",
     "cat <<EOF\nCANARY": "cat <<EOF\n[content: 6 chars]",
-    "wc <<< word\nls": "wc <<< word\nls",
+    "wc <<< CANARY\nls": "wc <<< [content: 6 chars]\nls",
+    "python3 -I -c 'print(\"CANARY\")' x": "python3 -I -c [content: 17 chars] x",
+    "echo -n 'CANARY > b' c >> a; echo d": "echo [content: 17 chars] >> a; echo d",
+    "echo 'ls' 'echo a' >&2": "echo 'ls' 'echo a' >&2",
 }
 
 
