@@ -10887,7 +10887,6 @@ ARGUMENT = regex(
 )
 
 
-ESCAPED_ASCII = regex(r"(?<!\\)\\+u00([2-7][0-9A-Fa-f])")
 NAME_ALONE = regex(r"(?<![^\n])([^\n]*[:=][ \t\"']*)[-\\|>]*\s*\Z")  # prose, YAML, shell
 
 
@@ -11028,8 +11027,8 @@ class EventRedactor:
         said. It may be cut off within a known value."""
         if self.strict or not line.strip():
             return f"[content: {len(line.strip())} chars]" * bool(line.strip()), due
-        text = ESCAPED_ASCII.sub(lambda code: chr(int(code[1], 16)), line[: 4 * CONCEALED])
-        scanner, data = self.find_scanner(), to_utf8(due + text)
+        text, scanner = line[: 4 * CONCEALED], self.find_scanner()
+        data = to_utf8(due + text)
         inside = due == OPEN_KEY
         began = "" if inside else self.text(due, "prose")
         values = [*scanner.known.begun(data), *self.learnt.begun(data)] if scanner else []
@@ -11215,7 +11214,7 @@ class Passage:
     def collect(self, *, deltas: bool = True) -> None:
         """Take the texts of new events."""
         if new := self.events[len(self.texts) :]:
-            texts = texts_of(new)
+            texts = [*map(words_of, new)]
             text = "".join(texts)
             self.texts += texts
             self.left += len(text)
@@ -11269,16 +11268,6 @@ class Passage:
         del self.events[:count], self.texts[:count]
 
 
-def texts_of(events: list[Any]) -> list[str]:
-    """The words of events of one type; nearly always a text, or one block with a text."""
-    if events[0].type == "thinking":
-        return [event.text or "" for event in events]
-    try:
-        return [block.text or "" for event in events for (block,) in [event.message.content]]
-    except (AttributeError, TypeError, ValueError):
-        return [*map(words_of, events)]
-
-
 class RunWords:
     """Redaction's state of a run: its passages, and its waiting events in order."""
 
@@ -11298,9 +11287,11 @@ class RunWords:
                 self.closed += self.open.pop(key).close(end)
 
 
-def searched_lines(event: Event) -> bytes:
-    """An event's line with the one that is printed: the end of a call repeats what its start said,
+def searched_line(event: Any) -> bytes:
+    """An event's line, and the one that is printed: the end of a call repeats what its start said,
     which that may not hold."""
+    if event.original is None:
+        return cast("bytes", event.raw)
     made = b"" if event.type in SPOKEN_TYPES else event.raw
     return b"\n".join((event.original.raw, made))
 
@@ -11350,8 +11341,7 @@ class Redactor:
         """Take the events that have arrived: what is said of the next one hides what they show."""
         batch: list[Any] = self.arrived
         self.arrived, self.now = [], time.monotonic()
-        lines = [event.raw if event.original is None else searched_lines(event) for event in batch]
-        suspects = self.redaction.suspects(lines)
+        suspects = self.redaction.suspects([*map(searched_line, batch)])
         for number in suspects:
             batch[number].redacted = words_of(batch[number])
         for event in batch:
@@ -11411,7 +11401,8 @@ class Redactor:
         if state.ended or event.type in SEGMENT_ENDS or event.kind == INIT:
             state.close(*state.open, end=None if event.kind == IMPLIED else event.type)
         if event.type == "system" and "paths" in self.redaction.classes:
-            self.remember_cwd(state, event)
+            cwd = first_text(details(event).get("cwd"))
+            state.cwd = self.redaction.directory(cwd) or state.cwd
 
     def settle(self, run: Run | None, state: RunWords, *, overdue: bool = False) -> None:
         """Decide the words of a run so far, and release its events up to one that must wait."""
@@ -11483,11 +11474,6 @@ class Redactor:
                 run: state for run, state in self.runs.items() if run and run.state != ENDED
             }
 
-    def remember_cwd(self, state: RunWords, event: Event) -> None:
-        """Remember a run's directory."""
-        cwd = first_text(details(event).get("cwd"))
-        state.cwd = self.redaction.directory(cwd) or state.cwd
-
     def finish(self) -> list[Event]:
         """Release all events at the end of the input, which may have been cut off: beginnings of
         secrets are hidden."""
@@ -11519,8 +11505,7 @@ class Redactor:
 
     def with_copies(self, event: Any) -> Any:
         """An event; it may hold a copy of what an event before it showed."""
-        line = event.raw if event.original is None else searched_lines(event)
-        if event.redacted is None and self.redaction.is_copy_in(line):
+        if event.redacted is None and self.redaction.is_copy_in(searched_line(event)):
             event.redacted = words_of(event)
         return event
 
