@@ -9001,7 +9001,7 @@ telegram-token  ^[0-9]{5,16} :A [\w-]{34}$  /bot [0-9]{5,16}:(A[\w-]{33,})
 posthog-key  ^ph[xas]_ \w{30,}                    buildkite-token  ^bk(?:ua|aj|ct)_ [A-Za-z0-9]{30,}
 vault-unseal-key  (?i:unseal_keys_(?:b64|hex)) ["'\\]*\h*:\h*\[([^\]{}]{20,})  ^(?i:unseal\x20key\x20) [0-9]{1,2}:\h+([A-Za-z0-9+/=]{40,})
 seed-phrase  (?i:mnemonic|(?:seed|recovery|backup)[\x20_-]?phrase|seed) ["'\\]*\h*[:=]\h*["'\\]*((?:[a-z]{3,8}\x20+){11,23}[a-z]{3,8})
-terraform-secret  "bcrypt_hash\\*" [^{}]*?"result\\*":\h*\\*"([^"\\\s]{4,})
+terraform-secret  bcrypt_hash\\*" [^{}]*?"result\\*":\h*\\*"([^"\\\s]{4,})
 age-key  ^AGE-SECRET-KEY-1 [0-9A-Za-z]{40,}
 grafana-token  ^eyJrIjoi [A-Za-z0-9+/]{60,}={0,2}  ^gl(?:sa|c)_ [A-Za-z0-9+/=_]{32,}
 jwt  ^eyJ [\w-]{8,}\.eyJ[\w-]{8,}(?:\.[\w-]*)?  ^eyJ [\w-]{8,}\.[\w-]{20,}\.[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}  ^ZXlK [A-Za-z0-9+/]{40,}={0,2}
@@ -9542,32 +9542,6 @@ def quote_end(text: bytes, start: int, opening: bytes, limit: int) -> int:
     return min(limit, len(text))
 
 
-TANGLED = "(?-i:[a-z][A-Z][a-z][A-Z]|[a-z]{16})"
-
-
-def mixed(char: str, half: int) -> str:
-    """An expression for a digit among so many characters or behind them, about twice as many; or
-    for letters that no word has."""
-    digits = f"{char}{{0,{half - 1}}}[0-9]{char}{{{half}}}|{char}{{{half}}}{char}*?[0-9]"
-    return f"(?:{digits}|{char}*?{TANGLED})"
-
-
-# The first look at a value, quoted and unquoted, by the strength it needs: it skips most plain
-# values. An escape may stand for a character.
-# Lazy, because a greedy look scans to the end of the text behind each name: quadratic time.
-_QUOTED, _BARE = r"[^\s\"'`]", r"(?:[^\s\"'`,;(){}<>\\]|\\u)"
-_TELLING = TANGLED + r"|[A-Z]{16}|[\x80-\xff0-9!#%&*+=?@^|~"
-FIRST_LOOK = {
-    WORD: (r"[^\s\"]", r"(?:[^\s\"'`$<{(\[]|\$[^{(])"),
-    HUMAN: (
-        rf"{_QUOTED}*?(?:[ ]{_QUOTED}*?)?(?:{_TELLING}'(),;{{}}])",
-        rf"{_BARE}*?(?:{_TELLING}]|\$[^{{(])",
-    ),
-    MIXED: (mixed(_QUOTED, 4), mixed(_BARE, 4)),
-    RANDOM: (mixed(_QUOTED, 8), mixed(_BARE, 8)),
-}
-
-
 def any_name(strengths: Iterable[int]) -> str:
     """An expression for the names of some strengths, the longest first."""
     names = " ".join(map(NAME_ENDS.__getitem__, strengths)).split()
@@ -9592,33 +9566,6 @@ def spelled(char: str, escape: str) -> str:
     cases = dict.fromkeys((char, char.upper()))
     plain = "|".join(case.encode().decode("latin-1") for case in cases)
     return rf"(?:{plain}|{escape}(?:{'|'.join(f'{ord(case):04x}' for case in cases)}))"
-
-
-@functools.cache
-def behind(needed: int, *, option: bool, below: str = "") -> Any:
-    """An expression for what stands behind a name in some form, up to what the first look sees of
-    the value; or for what may put the value elsewhere: the next cell of a head, or what is
-    ``below``."""
-    looks: dict[str, list[str]] = {}
-    for form in FORMS:
-        if option < (form.name == "option"):
-            continue
-        is_literal = form.least == ANY and needed < RANDOM
-        in_quotes, bare = FIRST_LOOK[WORD if is_literal else max(needed, form.least)]
-        # Each count would need a state.
-        endless = re.sub(r"\{([01]),[0-9]{1,2}\}", lambda most: "*+"[int(most[1])], form.between)
-        between = endless.removesuffix(MACROS["P"])
-        if between != endless:
-            looks.setdefault(in_quotes, []).append(between + r"\\*[\"'`]")
-        if form.between.endswith(MACROS["O"]):
-            bare = r"(?:(?:\\*[\"'`]){2})?" + in_quotes
-        elif form.value == "element":
-            bare = in_quotes if needed == RANDOM else r"[^<>\n]+\\?</"
-        looks.setdefault(bare, []).append(between)
-    alternatives = [f"(?:{'|'.join(some)}){look}" for look, some in looks.items()]
-    alternatives += [below] if below else []
-    alternatives += [TO_NEXT_CELL] if needed < RANDOM else []
-    return expression(f"(?i:{'|'.join(alternatives)})")
 
 
 # A name at the end of a line, if the next one has before its text what tools put there: its number,
@@ -9669,7 +9616,7 @@ OVER_LINES = [
     (spell(hint), Rule(name, source))
     for hint, name, source in (
         (
-            rf"(?i:value)[\\\"']*[ \t]*[:=][ \t\\\"']*{FIRST_LOOK[MIXED][0]}"
+            r"(?i:value)[\\\"']*[ \t]*[:=][ \t\\\"']*[^\s\"'`]*?[0-9]"
             r"[^{}();]*?(?i:name|key)[\\\"']*[ \t]*[:=]",
             "assignment",
             rf"(?i:value) {_SIGN}([^\s\"'\\,{{}}]{{8,}}){_MORE}"
@@ -9887,6 +9834,9 @@ PUBLIC = regex(
 )
 
 
+# An unquoted value in a form that asks for more than a name.
+TANGLED = "(?:[a-z][A-Z][a-z][A-Z]|[a-z]{16})"  # letters that no word has
+MIXED_WORD = regex(rf"(?=[^\s,;(){{}}<>\\]{{8}})[^\s,;(){{}}<>\\]*?(?:[0-9]|{TANGLED})")
 FEWEST = 0, 0, 6, 0, 12  # characters of a value, by the strength that its name needs
 
 
@@ -9900,7 +9850,7 @@ def is_plain(
     if not ends or (len(name) > 20 and name.isalnum() and odds(name) > 2 * REACHED[RANDOM]):
         return True  # no name, or base64 that happens to end in one
     value = value[(scheme.end() if (scheme := SCHEME.match(value)) else 0) :][:NEAR]
-    value = unescaped(value).strip("\"'`\\").replace("&nbsp;", " ")
+    value = unescaped(value).strip("\"'`\\ ").replace("&nbsp;", " ")
     closed = "" if quoted or least == ANY else value[len(value.rstrip(")]};:,")) :]
     value = value.removesuffix(closed)
     rest = PLACEHOLDER.sub("", value)
@@ -9911,7 +9861,10 @@ def is_plain(
         return said or called or IS_NO_LITERAL.fullmatch(rest) is not None
     if IS_NO_SECRET.fullmatch(rest) or (least and needed > WORD and " " in value):
         return True
-    if least and len(value) < FEWEST[needed]:
+    if least and (
+        len(value) < FEWEST[needed]
+        or (least >= MIXED and not quoted and not MIXED_WORD.match(value))
+    ):
         return True
     if CONNECTIONS.issuperset(ends[1:]) and NO_LOGIN.fullmatch(rest):
         return True
@@ -10133,7 +10086,7 @@ ROUNDS = 8  # of searching again: bounded, so time stays linear
 LONG_STRING = 4096  # of base64: more than any token has
 LIKE_BASE64 = regex(rb"[A-Za-z0-9+/]{64}")
 MASK = b"\f"  # stands for each byte of a marker: a blank that no form allows
-REFERS = regex(rb":[\w-]+:[^\s:]|(?<=checksum)/")  # within an ARN or a URN; a digest of it
+REFERS = regex(rb":[\w-]+:[^\s:\\]|(?<=checksum)/")  # within an ARN or a URN; a digest of it
 IN_BASE64 = regex(rb"(?=.{0,23}[a-z])(?=.{0,23}[A-Z])(?=.{0,23}[0-9])[A-Za-z0-9+/]{24}")
 UNMARKED_LINE = regex(rb"[^\n\f]+")
 SEAM = b"\n\n\0"  # between texts that are searched together: no expression goes on behind it
@@ -10212,26 +10165,31 @@ def columns(text: bytes) -> Iterator[Span]:
 
 
 def next_name(text: bytes, position: int, limit: int) -> tuple[int, int, str] | None:
-    """The next name of a secret with a value behind it, as far as the first look sees: from, to,
-    the name. Names are looked for alone, and what stands behind each by itself: an automaton for
-    both would have so many states that it takes longer. In a line of JSON a string may end in a
-    name: a member, an option, the name of a pair."""
+    """The next name of a secret: from, to, the name."""
     seen = expression(SEEN_NAME)
     while match := seen.search(text, position, limit):
         position = match.end() - 1
         begin, name = name_before(text, match.start(), position)
-        if not ends_of(name):
-            continue
-        needed, limit_of_value = needed_by(name), position + 2 * NEAR
-        ends_string = needed < RANDOM and text[position : position + 1] == b'"'
-        look = functools.partial(behind, needed, option=name.startswith("-"))
-        if not ends_string and not look(below=TO_NEXT_LINE).match(text, position, limit_of_value):
-            continue
-        near, at = text[begin:limit_of_value], position - begin
-        if ends_string or not expression(TO_NEXT_LINE).match(near, at):
+        if ends_of(name):
             return begin, position, name
-        if look().match(near, at) or look().match(LINE_PREFIXES.sub(rb"\1", near), at):
-            return begin, position, name
+    return None
+
+
+def next_assigned(text: bytes, position: int, limit: int) -> int | None:
+    """Where the next name of a secret begins that may have a value. In a line of JSON a string may
+    end in one: a member, an option, the name of a pair; a table has its values below."""
+    while found := next_name(text, position, limit):
+        begin, position, name = found
+        head, near = text[max(0, begin - 24) : begin], text[begin : position + 2 * NEAR]
+        elsewhere = needed_by(name) < RANDOM and (
+            near.startswith(b'"', position - begin)
+            or expression(TO_NEXT_CELL).match(near, position - begin)
+        )
+        if elsewhere or any(
+            assigned_value(head + some, len(head), len(head) + position - begin, name)
+            for some in {near, LINE_PREFIXES.sub(rb"\1", near)}
+        ):
+            return begin
     return None
 
 
@@ -10343,14 +10301,14 @@ class Scanner:
             match = pattern.search(text, begin, stop)
             return match.start() if match else None
 
-        def name(text: bytes, begin: int, stop: int) -> int | None:
-            found = next_name(text, begin, stop)
-            return found[0] if found else None
-
         patterns = [*self.patterns.values(), *([expression(r"\\")] if self.patterns else [])]
         patterns += [expression(WRAPPED_BASE64)] if self.known.forms else []
         looks = [look.search for look in self.first_looks]
-        return [*looks, name, *(functools.partial(search, pattern) for pattern in patterns)]
+        return [
+            *looks,
+            next_assigned,
+            *(functools.partial(search, pattern) for pattern in patterns),
+        ]
 
     def suspects(self, texts: list[bytes]) -> set[int]:
         """The numbers of the texts that may hold secrets. One search looks at all texts together:

@@ -189,13 +189,18 @@ def test_any_cut_of_any_text(text: str, places: list[int], style: str) -> None:
     check(texts, style, KNOWN)
 
 
+def unnamed(text: str) -> str:
+    """A copy of a value that became known may cover more than its first place had."""
+    return re.sub(r"(?:\[REDACTED:[\w-]+\]=?)+", "*", text)
+
+
 @given(TEXTS, st.lists(st.integers(0, 200), max_size=6))
 def test_a_replay_is_redacted_like_its_deltas(text: str, places: list[int]) -> None:
     texts = cuts(text, places)
     replay = assistant(text, timestamp_ms=7, model_call_id="m")
     ended = redact(stream([*partial(texts), replay, started(), completed()]), *STREAM, known=KNOWN)
     *deltas, whole = said(ended.stdout, "assistant")
-    assert "".join(deltas) == whole == hide_in_a_run(text, KNOWN)
+    assert unnamed("".join(deltas)) == unnamed(whole) == unnamed(hide_in_a_run(text, KNOWN))
 
 
 def test_a_replay_that_looks_like_a_delta() -> None:
