@@ -10180,16 +10180,17 @@ def next_assigned(text: bytes, position: int, limit: int) -> int | None:
     end in one: a member, an option, the name of a pair; a table has its values below."""
     while found := next_name(text, position, limit):
         begin, position, name = found
-        head, near = text[max(0, begin - 24) : begin], text[begin : position + 2 * NEAR]
+        near = text[begin : position + 2 * NEAR]
         elsewhere = needed_by(name) < RANDOM and (
             near.startswith(b'"', position - begin)
             or expression(TO_NEXT_CELL).match(near, position - begin)
         )
-        if elsewhere or any(
-            assigned_value(head + some, len(head), len(head) + position - begin, name)
-            for some in {near, LINE_PREFIXES.sub(rb"\1", near)}
-        ):
+        if elsewhere or assigned_value(text, *found):
             return begin
+        if expression(TO_NEXT_LINE).match(near, position - begin):
+            near = LINE_PREFIXES.sub(rb"\1", near)
+            if assigned_value(near, 0, position - begin, name):
+                return begin
     return None
 
 
@@ -10617,8 +10618,10 @@ def assigned_value(text: bytes, begin: int, end: int, name: str) -> Span | None:
     needed = RANDOM if verdict else needed_by(name)
     for number in sorted(forms_of_values().Match(text[end : end + 2 * NEAR]) or ()):
         form = FORMS[number]
+        if not SUITS.get(form.name, bool)(name):
+            continue
         between = expression(form.between).match(text, end, end + 2 * NEAR)
-        if not between or not SUITS.get(form.name, bool)(name):
+        if not between:
             continue
         if form.name == "table" and text[begin - 1 : begin] in (b"$", b"{"):  # into a pipe
             continue
