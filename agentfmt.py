@@ -1180,8 +1180,8 @@ class Event(Header, gc=False, rename="\x7f{}".format):  # no line has members of
     what it means for runs; ``run`` is the run it belongs to; ``started`` is the event that started
     a completed call; ``unprinted`` events only count; ``original`` is the line of another agent,
     where that is printed in its place; ``where`` is its FILE:LINE; ``finished_call`` is the call
-    that it ends, while writers read it. Of words, ``stamp`` is the time that another agent's line
-    states; ``redacted`` are they as they are shown: None if redaction needs to change nothing.
+    that it ends, while writers read it; ``stamp`` is the time that another agent's line states.
+    Of words, ``redacted`` are they as they are shown: None if redaction needs to change nothing.
     ``hidden`` counts what redaction hid in it, by rule or class.
     """
 
@@ -3695,6 +3695,7 @@ class Translator:
         ids = self.session, line.get("call_id"), parent
         decoded = line if raw else None
         new = self.maker.event_type(kind, subtype, *ids, raw, decoded, self.original, means)
+        new.stamp = self.stamp
         self.events.append(new)
         if kind != "error":
             if subtype not in NOTICES:
@@ -3718,7 +3719,7 @@ class Translator:
         if maker.event_type is SpokenEvent and thought:
             new.text = text
         elif maker.event_type is SpokenEvent:
-            new.message, new.stamp = Message(text), self.stamp
+            new.message = Message(text)
         ids = b"" if parent is None else b',"parent_tool_use_id":%b' % encode_json(parent)
         said = SAID[kind] % encode_json(text)
         if images:
@@ -6727,7 +6728,7 @@ class Runs:
             return
         file.unknown.add(event.type)
         if not event.type:
-            names = members(event.raw).keys()
+            names = details(event).keys()
             file.untyped += bool(names) and names.isdisjoint(LOG_MEMBERS)
 
     def redacted(self, text: str, member: str, run: Run | None = None) -> str:
@@ -11561,8 +11562,7 @@ def reparse(event: Event, raw: bytes, reread: Callable[[bytes], Event]) -> Event
     new = reread(raw)
     new.raw, new.run, new.unprinted, new.where = raw, event.run, event.unprinted, event.where
     new.original, new.kind, new.hidden = event.original, event.kind, event.hidden
-    if type(event) is type(new) is SpokenEvent:
-        new.stamp = event.stamp
+    new.stamp = event.stamp
     if event.started and started_tool(event) in TOOLS:  # else it may be a name to hide
         new.started = event.started
     return new
@@ -12112,10 +12112,9 @@ class Text(Writer):
         when the last one was."""
         if not self.view.time:
             return ""
-        call, spoken = event.finished_call, cast("SpokenEvent", event)
-        stated = (spoken.timestamp_ms, spoken.stamp)
+        call = event.finished_call
         ended = call.span[1] if call and call.span else None
-        at = next(filter(None, (ended, *map(as_time, stated))), None)
+        at = as_time(event.stamp) or line_time(event) or ended
         self.at = at or (self.at if self.last.total else round(time.time() * 1000))
         return f"{local_time(self.at, '%H:%M:%S'):8} "
 

@@ -14,6 +14,7 @@ import more_streams
 import pytest
 from more_streams import Stream, ends, fails, ok
 from support import (
+    ENVIRON,
     SHARED,
     TOKEN,
     Ended,
@@ -549,6 +550,28 @@ NATIVE = ("-t", "stream-json", "--thinking", "-r", "secrets")
 
 def streamed(kind: str, **members: Any) -> Line:
     return claude("stream_event", event={"type": kind, **members})
+
+
+@pytest.mark.parametrize("flags", [(), ("-r", "secrets")])
+def test_the_time_of_a_call_is_that_of_the_line_that_ends_it(flags: tuple[str, ...]) -> None:
+    """Claude Code states it where a tool answers, and nowhere else."""
+    times = [f"2026-01-02T03:0{minute}:00.500Z" for minute in (4, 5)]
+    calls = [
+        (
+            says("assistant", use(identity=name, command=f"echo {TOKEN}")),
+            says("user", returned(identity=name), timestamp=at),
+        )
+        for name, at in zip("ab", times, strict=True)
+    ]
+    data = stream(
+        [
+            CLAUDE_INIT,
+            *(line for call in calls for line in call),
+            claude("result", subtype="success", is_error=False),
+        ]
+    )
+    shown = run("--time", *flags, data=data, env=ENVIRON | {"TZ": "UTC"}).lines
+    assert [line[:9] for line in shown] == ["03:04:00 ", "03:05:00 "]
 
 
 def claude_deltas(text: str) -> list[Line]:
