@@ -7805,8 +7805,6 @@ class Notes:
             if not any(value != 0 for value in added.values()):  # another run's of the session
                 del totals.models[model]
         totals.runs_stating = dict.fromkeys(totals.stated, 1)
-        if totals.stated.keys() & TOKENS.keys():
-            totals.runs_stating["tokens"] = 1
         ended = event.kind == END and event.subtype != IN_THE_MIDDLE
         verdict = "failed" if ended else "unfinished"
         add_count(totals.verdicts, "succeeded" if run.succeeded else verdict)
@@ -11737,15 +11735,14 @@ def hang(text: str, room: int) -> list[str]:
 def fit_action(
     label: str, target: str, outcome: str, room: int, *, whole: bool
 ) -> tuple[str, str, str]:
-    """Cut an action to ``room`` columns: first the outcome's details, then the target; a ``whole``
-    one keeps its outcome."""
+    """Cut an action to ``room`` columns: the outcome to what the target leaves, or to half, where
+    that is no fact; the target and the label to the rest. An outcome that leaves the target too
+    little goes, unless it is to stay ``whole``."""
     brackets = len(" ()") if outcome else 0
     free = room - display_width(label) - (len(" ") if target else 0) - brackets
-    if display_width(target) + display_width(outcome) <= free:
-        return label, target, outcome
     spare = free - display_width(target)
     if display_width(fit_outcome(outcome, 0)) > spare:
-        spare = free - max(MIN_PART, free // 2)
+        spare = free // 2
     outcome = fit_outcome(outcome, spare)
     left = free - display_width(outcome)
     if left < min(display_width(target), MIN_TARGET) and not whole:
@@ -11758,6 +11755,8 @@ def fit_action(
 def fit_outcome(outcome: str, room: int) -> str:
     """Cut an outcome: a reason ends with dots, of facts the first ones stay."""
     word, reason, _ = outcome.partition(":")
+    if display_width(outcome) <= room:
+        return outcome
     if reason:
         return truncate(outcome, room) if room > display_width(word) + MIN_PART else word
     ends = [len(outcome), *(end.start() for end in FACT_END.finditer(outcome))]
@@ -12460,7 +12459,6 @@ def facts_stated(totals: Totals) -> Iterator[tuple[int, str]]:
     yield 1, at_least("cost", totals) + totals.cost if totals.cost else ""
     taken = format_counts({"": turns}, "turn", named=False)
     yield 5, at_least("turns", totals) + taken if turns else ""
-    yield from ((1, fact) for fact in partly_stated(totals))
     yield 6, excerpt(totals.model)
     yield from ((0, plural(number, noun)) for noun, number in sorted(totals.rejected.items()))
     redactions = {name: number for name, number in totals.redactions.items() if number > 0}
@@ -12479,19 +12477,6 @@ def fit_facts(ranked: Iterable[tuple[int, str]], room: int) -> str:
 def at_least(number: str, totals: Totals) -> str:
     """What stands before a sum to which not all runs state their part."""
     return "at least " if totals.runs_stating.get(number, 0) < run_count(totals) else ""
-
-
-def partly_stated(totals: Totals) -> Iterator[str]:
-    """How many of several runs state what sums are made of, where not all of them do."""
-    runs, named = run_count(totals), collections.defaultdict[int, list[str]](list)
-    for kind, noun in STATED.items():
-        named[totals.runs_stating.get(kind, 0)].append(noun)
-    for count, nouns in named.items():
-        if 0 < count < runs:
-            yield f"{' and '.join(nouns)} stated by {count} of {runs:,} runs"
-
-
-STATED = {"took": "time", "tokens": "tokens", "cost": "cost"}
 
 
 def time_spent(totals: Totals) -> str:
