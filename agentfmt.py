@@ -12646,11 +12646,12 @@ EMPTY_LINE = regex(r"\n(?=[ \t\n])")
 
 def asked_in_markdown(text: str) -> str:
     """A prompt in such a report: it is typed text, and shown as it was typed."""
-    lines = (line.expandtabs(4) for line in show_controls(text.replace("\r\n", "\n")).split("\n"))
-    blanks = ((len(line) - len(line.lstrip(" ")), line.lstrip(" ")) for line in lines)
-    shown = ("&nbsp;" * count + linked(rest, calls=True) for count, rest in blanks)
-    inside = "<br>\n".join(shown)
-    return f"<blockquote>{without_commands(inside)}</blockquote>"
+    shown = linked(show_controls(text.replace("\r\n", "\n").expandtabs(4)), calls=True)
+    shown = INDENT.sub(lambda blanks: "&nbsp;" * len(blanks[0]), shown).replace("\n", "<br>\n")
+    return f"<blockquote>{without_commands(shown)}</blockquote>"
+
+
+INDENT = regex("^ +", re.MULTILINE)
 
 
 # ---------------------------------------------------------------- report
@@ -12666,10 +12667,14 @@ def other_arguments(call: FinishedCall) -> str:
     if call.diff or tool in SHOWN_AS_WORDS:
         return ""
     args = as_object(call.arguments.get("args") if tool == "mcp" else call.arguments)
-    named = {name: value for name, value in args.items() if value != target}
-    if tool_named(tool).target is not any_arg and tool != "mcp":  # the rest is the agent's own
-        named = {name: value for name, value in named.items() if value and isinstance(value, str)}
-    return outline({name: value for name, value in named.items() if name not in IN_THE_LINE})
+    its_own = tool == "mcp" or tool_named(tool).target is any_arg
+    named = {
+        name: value
+        for name, value in args.items()
+        if value != target and name not in IN_THE_LINE
+        if its_own or (value and isinstance(value, str))
+    }
+    return outline(named)
 
 
 def words_of_call(call: FinishedCall) -> str:
@@ -12677,9 +12682,9 @@ def words_of_call(call: FinishedCall) -> str:
     if call.outcome.tool == "task" and call.outcome.status == "ok":
         return shorten_text(call.returned, MAX_WORDS)
     todos = [*Node(call.arguments.get("todos")).each()][:PAGE_LINES]
-    states = [as_text(todo["status"]).rpartition("_")[2].lower() for todo in todos]
-    marked = zip((TODO_MARKS.get(state, "○") for state in states), todos, strict=True)
-    return "  \n".join(f"{mark} {as_text(todo['content'])}" for mark, todo in marked)
+    marks = (TODO_MARKS.get(as_text(todo["status"]).rpartition("_")[2].lower()) for todo in todos)
+    rows = zip(marks, todos, strict=True)
+    return "  \n".join(f"{mark or '○'} {as_text(todo['content'])}" for mark, todo in rows)
 
 
 IN_THE_LINE = ("command", "path", "toolCallId")  # arguments in its line, or without meaning
@@ -12922,38 +12927,20 @@ class Chapter(Record):
         before, self.dated_ms = self.dated_ms or self.notes.started_ms, ms or self.dated_ms
         return ms if ms and ms // 60_000 != (before or 0) // 60_000 else None
 
-    def call(self, identity: str | None, parent: str | None) -> Step:
-        """The step of a call, to which its sub-agent may add before and after its end. It stands
-        where it was first heard of, and what is too deep beside the others."""
-        among = self.inside(parent)  # it may be said to be below itself
-        step = self.calls.get(identity)
-        if step is None or step.act is not NO_ACTION:
-            step = self.calls[identity] = Step(kind="done")
-            among.append(step)
-        return step
+    def put(self, step: Step, call: str | None = None, parent: str | None = None) -> None:
+        """Add a step: below the call of its sub-agent, unless that is too deep or below itself."""
+        above = self.notes.ancestors(parent)
+        beside = parent is None or call in above or len(above) >= MAX_DEPTH
+        (self.steps if beside else self.call(parent).below).append(step)
 
-    def inside(self, parent: str | None) -> list[Step]:
-        """The steps among which those of a sub-agent belong."""
-        above, steps = self.notes.ancestors(parent), self.steps
-        for call in above if len(above) < MAX_DEPTH else ():
-            if call not in self.calls:
-                self.calls[call] = Step(kind="done")
-                steps.append(self.calls[call])
-            steps = self.calls[call].below
-        return steps
+    def call(self, identity: str | None) -> Step:
+        """The step of a call, to which its sub-agent adds before and after its end."""
+        return self.calls.setdefault(identity, Step(kind="done"))
 
     def end(self) -> None:
-        """What is below calls that are not shown stands in their place."""
-
-        def shown(steps: list[Step]) -> Iterator[Step]:
-            for step in steps:
-                step.below = [*shown(step.below)]
-                if step.kind == "done" and step.act is NO_ACTION:
-                    yield from step.below
-                else:
-                    yield step
-
-        self.steps = [*shown(self.steps)]
+        """What is below calls that are not shown stands at the end."""
+        for step in self.calls.values():
+            self.steps += step.below if step.act is NO_ACTION else ()
         self.calls.clear()
 
     def fit(self, room: int) -> None:
@@ -13041,7 +13028,6 @@ class Document(Follower):
         self.event_type = SpokenEvent if self.words else Event
         self.room = view.max_report or self.most
         self.begun = 0  # chapters so far
-        self.latest: Chapter | None = None
         self.chapters: list[Chapter] = []
         self.size = 0
 
@@ -13059,18 +13045,14 @@ class Document(Follower):
             run = Run(None, event.where)
             run.agent, run.reason = "", event.text
             self.ended(self.begin(run))
-        elif self.latest and self.detail and (notice := notice_action(event)):
-            self.notice(self.latest, notice)
+        elif self.chapters and self.detail and (notice := notice_action(event)):
+            self.notice(self.chapters[-1], notice)
         return b""
 
     def begin(self, run: Run) -> Chapter:
         self.begun += 1
         self.chapters.append(Chapter(run, self.begun))
         return self.chapters[-1]
-
-    def follow(self, event: Any, part: Chapter) -> None:
-        self.latest = part
-        super().follow(event, part)
 
     def tell(
         self, part: Chapter, kind: str, text: str, at: int | None, images: Sequence[str] = ()
@@ -13087,9 +13069,12 @@ class Document(Follower):
 
     def did(self, part: Chapter, call: FinishedCall, going: int = 0) -> None:
         """Add a call that has ended, or is ``going`` on when the run ends."""
-        step = part.call(call.event.call_id, call.parent)
-        if call.outcome.tool != "task" and not step.below and not going:
-            part.calls.pop(call.event.call_id)  # no sub-agent's, of which more comes
+        identity = call.event.call_id
+        step = part.call(identity)
+        if step.act is not NO_ACTION:  # its ID is used again
+            step = part.calls[identity] = Step(kind="done")
+        if call.outcome.tool != "task" and not step.below:
+            del part.calls[identity]  # no sub-agent's, of which more comes
         step.place = part.place(going)
         if going:
             act = running_action(call.start, part.notes.cwd)
@@ -13099,7 +13084,7 @@ class Document(Follower):
             step.tool, step.details = call.outcome.tool, self.details(call)
         else:
             step.act, step.tool = call.label, call.outcome.tool
-        self.grow(step)
+        self.put(part, step, identity, call.parent)
 
     def details(self, call: FinishedCall) -> dict[str, str]:
         """What the line of a call opens."""
@@ -13119,12 +13104,20 @@ class Document(Follower):
         if len(self.chapters) > max(self.room // LEAST_CHAPTER, 2):
             self.drop()
 
+<<<<<<< HEAD
     def put(self, part: Chapter, step: Step) -> None:
         part.steps.append(step)
         self.grow(step)
 
     def grow(self, step: Step) -> None:
         """Count what is kept. What there will be no room for is left out."""
+=======
+    def put(self, part: Chapter, step: Step, *whose: str | None) -> None:
+        """Keep a step, and count its redactions, for all is printed when runs are over. What there
+        will be no room for is left out."""
+        part.put(step, *whose)
+        self.notes.tally(encode_line("\n".join(step.texts)))
+>>>>>>> e39f130 (What a sub-agent did is put below its call, without placeholders in the tree)
         self.size += step.size
         if self.size > 2 * self.room:
             self.fit(self.room)

@@ -534,6 +534,13 @@ def test_a_background_sub_agents_actions_stand_below_it() -> None:
     assert "\n<li>✅ Ran subagent <code>look</code>\n\n<ul>\n<li>✅ Read <code>a</code>\n" in text
 
 
+def test_no_call_is_below_itself() -> None:
+    """As in fixtures whose IDs were made equal, or that name each other."""
+    lines = [below("b", started("a")), below("a", started("b")), below("c", started("c"))]
+    lines += [below("b", completed("a")), below("a", completed("b")), below("c", completed("c"))]
+    assert report(run_of(*lines)).count("Read <code>a</code>") == 3
+
+
 def test_what_is_redacted_is_not_in_the_report() -> None:
     data = run_of(
         event("user", message=message(f"use {TOKEN}", "user")),
