@@ -13104,20 +13104,9 @@ class Document(Follower):
         if len(self.chapters) > max(self.room // LEAST_CHAPTER, 2):
             self.drop()
 
-<<<<<<< HEAD
-    def put(self, part: Chapter, step: Step) -> None:
-        part.steps.append(step)
-        self.grow(step)
-
-    def grow(self, step: Step) -> None:
-        """Count what is kept. What there will be no room for is left out."""
-=======
     def put(self, part: Chapter, step: Step, *whose: str | None) -> None:
-        """Keep a step, and count its redactions, for all is printed when runs are over. What there
-        will be no room for is left out."""
+        """Keep a step. What there will be no room for is left out."""
         part.put(step, *whose)
-        self.notes.tally(encode_line("\n".join(step.texts)))
->>>>>>> e39f130 (What a sub-agent did is put below its call, without placeholders in the tree)
         self.size += step.size
         if self.size > 2 * self.room:
             self.fit(self.room)
