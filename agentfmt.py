@@ -446,7 +446,6 @@ def relative_path(path: str, here: str) -> str:
 # Undecoded values, partial types for objects, the slow decoder, the positions of strings.
 # Bytes in; values, positions or bytes out. It must not know events.
 
-STRING = regex(rb'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
 UNICODE = b"\\u"
 
 DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
