@@ -10388,38 +10388,35 @@ class Scanner:
         return [*shown_in(text, self.known), *itertools.chain.from_iterable(found)]
 
     def search(self, text: bytes, whole: bool) -> list[Span]:
-        """The spans of secrets in a text as it stands. Known values hide nothing of what is found
-        without them: they are looked for when all else is found."""
+        """The spans of secrets in a text as it stands, until there are no more beside them. Known
+        values hide nothing of what is found without them: they are looked for when all else is."""
         skipped = [(a, b) for (_, a), (b, _) in itertools.pairwise(self.stretches(text))]
         bare = splice(text, [(begin, end, b"B" * (end - begin)) for begin, end in skipped])
-        spans = self.search_rounds(bare, [], [(0, len(text), "")], whole)
-        copies = self.copies
-        known = [*shown_in(text, self.known)]
-        known += shown_in(text, copies) if copies else []
-        known += copies.taught(text, spans) if copies else []
-        if known:
-            near = [(max(begin - 2 * NEAR, 0), end + NEAR, "") for begin, end, _ in known]
-            spans = self.search_rounds(bare, merged(known + spans), merged(near), whole)
-        return spans
-
-    def search_rounds(
-        self, text: bytes, spans: list[Span], areas: list[Span], whole: bool
-    ) -> list[Span]:
-        """More spans beside those that are found, until there are none; ``areas``: in which names
-        are looked for."""
-        text = mask(text, spans) if spans else text
+        spans, areas, known = list[Span](), [(0, len(text), "")], None  # where names are looked for
         for _ in range(ROUNDS):
-            numbers = {number for look in self.first_looks for number in look.found_in(text)}
-            finders = [*(self.finders[number] for number in sorted(numbers)), *self.always]
-            finders += self.over_lines if whole else []
-            more = [span for finder in dict.fromkeys(finders) for span in finder(text)]
-            more += [span for begin, end, _ in areas for span in self.assigned(text, begin, end)]
+            more = self.found(mask(bare, spans) if spans else bare, areas, whole)
+            if not more and known is None:
+                more = known = [*self.known_in(text, spans)]
             if not more:
                 break
-            spans = merged(spans + more)
-            text = mask(text, spans)
+            spans = merged(more + spans)
             areas = merged([(max(begin - 2 * NEAR, 0), end + NEAR, "") for begin, end, _ in more])
         return spans
+
+    def found(self, text: bytes, areas: list[Span], whole: bool) -> list[Span]:
+        """What the finders find in a text, and values behind the names in some areas."""
+        numbers = {number for look in self.first_looks for number in look.found_in(text)}
+        finders = [*(self.finders[number] for number in sorted(numbers)), *self.always]
+        finders += self.over_lines if whole else []
+        found = [span for finder in dict.fromkeys(finders) for span in finder(text)]
+        return found + [span for begin, end, _ in areas for span in self.assigned(text, begin, end)]
+
+    def known_in(self, text: bytes, spans: list[Span]) -> Iterator[Span]:
+        """The spans of values that are known, or become known by what was found."""
+        yield from shown_in(text, self.known)
+        if self.copies is not None:
+            yield from shown_in(text, self.copies)
+            yield from self.copies.taught(text, spans)
 
     def masked(self, text: bytes) -> bytes:
         """A text with its markers made unrecognizable; positions stay."""
