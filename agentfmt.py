@@ -10214,35 +10214,13 @@ def shown_in(text: bytes, known: KnownValues) -> Iterator[Span]:
         yield from carried_back(known.spans(splice(text, changes)), *sources(text, changes))
 
 
-class FirstLook:
-    """Tells which finders, by number, a text asks for: an expression for the hints of all, and for
-    others that may tell of a secret; a set, which is much slower, says which hints they are."""
-
-    def __init__(self, hints: dict[int, str], others: list[str]) -> None:
-        self.numbers, self.hints, self.others = [*hints], [*hints.values()], others
-
-    @functools.cached_property
-    def pattern(self) -> Any:
-        numbered = zip(self.numbers, self.hints, strict=True)
-        rules = ((RULES[number], hint) for number, hint in numbered if number < len(RULES))
-        within = {hint for rule, hint in rules if rule.edge() and not rule.parts()[0]}
-        sources = any_of({*self.hints, *self.others} - within), WORD_BEGIN + any_of(within)
-        # Where a match begins is not asked for: that would be looked for backwards, which takes
-        # some twenty times as long, since a token's end tells so little about its kind.
-        return expression(f"(?s:.*?)(?:{'|'.join(sources)})")
-
-    @functools.cached_property
-    def which(self) -> Any:  # a stream without secrets does not need it
-        return expression_set(self.hints)
-
-    def search(self, text: bytes, begin: int, stop: int) -> int | None:
-        """A place that may hold a secret: the end of what tells of it."""
-        match = self.pattern.match(text, begin, stop)
-        return match.end() - 1 if match else None
-
-    def found_in(self, text: bytes) -> list[int]:
-        seen = self.search(text, 0, len(text)) is not None
-        return [self.numbers[at] for at in (self.which.Match(text) or ())] if seen else []
+def first_look(hints: Iterable[str]) -> Any:
+    """An expression whose match ends where a text may hold a secret. Where it begins is not asked
+    for: that would be looked for backwards, which takes some twenty times as long, since a token's
+    end tells so little about its kind."""
+    within = {rule.hint() for rule in RULES if rule.edge() and not rule.parts()[0]}
+    sources = any_of({*hints} - within), WORD_BEGIN + any_of(within.intersection(hints))
+    return expression(f"(?s:.*?)(?:{'|'.join(sources)})")
 
 
 class Scanner:
@@ -10270,15 +10248,16 @@ class Scanner:
         hints = [*(rule.hint() for rule in RULES), r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY", *starts]
         self.finders: list[Finder] = [functools.partial(rule_spans, rule) for rule in RULES]
         self.finders += [private_keys, *[self.known.spans] * len(starts)]
+        self.hints = hints
         # What begins with a word is looked for apart from what begins with a sign or any letter: an
-        # automaton for both would have three times as many states as both of them.
-        words = {n: hint for n, hint in enumerate(hints) if BEGINS_WITH_WORD.match(hint)}
-        others = {n: hint for n, hint in enumerate(hints) if n not in words}
-        tell = [KIND_SECRET, INSERTED_SIGN, *(hint for hint, _ in OVER_LINES)]
-        # In a raw line an escape may hide any character except blanks, quotes and backslashes; a
-        # user's pattern may match any character that an escape hides.
+        # automaton for both would have three times as many states as both of them. In a raw line an
+        # escape may hide any character except blanks, quotes and backslashes; a user's pattern may
+        # match any character that an escape hides.
         escape = r"[^\\](?:\\\\)*\\(?:[/bf]|u00(?:0[9a-dA-D]|[2-7]))"
-        self.first_looks = [FirstLook(words, tell), FirstLook(others, [escape, CODE_BEGIN])]
+        words = [*filter(BEGINS_WITH_WORD.match, hints)]
+        tell = [KIND_SECRET, INSERTED_SIGN, *(hint for hint, _ in OVER_LINES)]
+        others = [escape, CODE_BEGIN, *({*hints} - {*words})]
+        self.first_looks = [first_look([*words, *tell]), first_look(others)]
         # Of what several lines tell the first look is no proof: they look for themselves.
         self.over_lines: list[Finder] = [kubernetes_secrets, columns, inserted]
         self.over_lines += [functools.partial(rule_spans, rule) for _, rule in OVER_LINES]
@@ -10296,13 +10275,17 @@ class Scanner:
     def looks(self) -> list[Callable[[bytes, int, int], int | None]]:
         """All first looks at a block: a place in the first text that may hold a secret."""
 
+        def first(pattern: Any, text: bytes, begin: int, stop: int) -> int | None:
+            match = pattern.match(text, begin, stop)
+            return match.end() - 1 if match else None
+
         def search(pattern: Any, text: bytes, begin: int, stop: int) -> int | None:
             match = pattern.search(text, begin, stop)
             return match.start() if match else None
 
         patterns = [*self.patterns.values(), *([expression(r"\\")] if self.patterns else [])]
         patterns += [expression(WRAPPED_BASE64)] if self.known.forms else []
-        looks = [look.search for look in self.first_looks]
+        looks = [functools.partial(first, look) for look in self.first_looks]
         return [
             *looks,
             next_assigned,
@@ -10358,6 +10341,10 @@ class Scanner:
         return [*stretches, (done, len(text))]
 
     @functools.cached_property
+    def which(self) -> Any:  # much slower; a stream without secrets does not need it
+        return expression_set(self.hints)
+
+    @functools.cached_property
     def beginnings(self) -> Any:
         return expression_set(rule.beginning() for rule in RULES)
 
@@ -10405,8 +10392,9 @@ class Scanner:
 
     def found(self, text: bytes, areas: list[Span], whole: bool) -> list[Span]:
         """What the finders find in a text, and values behind the names in some areas."""
-        numbers = {number for look in self.first_looks for number in look.found_in(text)}
-        finders = [*(self.finders[number] for number in sorted(numbers)), *self.always]
+        seen = any(look.match(text) for look in self.first_looks)
+        numbers = sorted(self.which.Match(text) or ()) if seen else ()
+        finders = [*(self.finders[number] for number in numbers), *self.always]
         finders += self.over_lines if whole else []
         found = [span for finder in dict.fromkeys(finders) for span in finder(text)]
         return found + [span for begin, end, _ in areas for span in self.assigned(text, begin, end)]
