@@ -1159,18 +1159,9 @@ class Header(Struct, gc=False):
     parent_tool_use_id: str | None = None  # the call that started the sub-agent
 
 
-def with_plain_setter(kind: type[E]) -> type[E]:
-    """The same type, whose members are set as any object's. msgspec's own way, for the garbage
-    collector that these types are kept from, takes five times as long."""
-    for name in ("__setattr__", "__delattr__"):
-        setattr(kind, name, getattr(object, name))
-    return kind
-
-
 E = TypeVar("E", bound=Header)
 
 
-@with_plain_setter
 class Event(Header, gc=False, rename="\x7f{}".format):  # no line has members of these names
     """One event in Cursor's vocabulary: what its line says first, and what stages set.
 
@@ -1234,7 +1225,6 @@ class Message(Struct, gc=False):
     content: list[TextBlock] | str | None = None
 
 
-@with_plain_setter
 class SpokenEvent(Event, gc=False, rename={}):
     """An event with words: thoughts, or the assistant's, which may be a delta or a replay."""
 
@@ -1251,7 +1241,10 @@ def ends_run(event: Event) -> bool:
 def details(event: Event) -> dict[str, Any]:
     """All members of an event's line, decoded once; {} if that fails."""
     if event.decoded is None:
-        event.decoded = as_object(decoded(event.raw))
+        try:
+            event.decoded = as_object(DECODE(event.raw))
+        except DECODE_ERRORS:
+            event.decoded = as_object(decoded(event.raw))
     return event.decoded  # type: ignore[no-any-return]
 
 
@@ -3871,10 +3864,7 @@ class Translator:
         if reason and sure and not self.saved:
             return reason, failure_in(reason)
         error = ERROR_ANSWER.search(words) if tokens == 0 else None
-        error = (
-            error if error and (error[1] or not self.finished) else None
-        )  # a host refuses at once
-        if error:
+        if error and (error[1] or not self.finished):  # a host refuses at once
             where = "ends in" if error.start() else "is only"
             reason = f"its answer {where} an error: {(error[1] or error[0]).strip()}"
             return reason, failure_in(reason)
@@ -4092,7 +4082,7 @@ class Claude(Translator):
         kind, subtype = self.event.type, self.event.subtype
         self.parent = self.event.parent_tool_use_id
         if kind == "stream_event":
-            self.stream(Node(line["event"]))
+            self.stream(line["event"])
         elif kind in ("assistant", "user"):
             self.message(kind, line)
         elif kind == "result":
@@ -4245,17 +4235,16 @@ class Claude(Translator):
         """The words of a user line are a prompt, or the host's."""
         self.ask(text)
 
-    def stream(self, inner: Node) -> None:
-        match inner["delta"]:
-            case {"text": str(text)}:
-                self.say(text, delta=True)
-            case {"thinking": str(text)}:
-                self.think(text, delta=True)
-            case {"type": "signature_delta"}:
-                self.think("", delta=True)
-            case _ if inner["type"] == "message_start":
-                self.begin_message(inner["message.id"])
-                self.said.forget(self.parent)
+    def stream(self, inner: Any) -> None:
+        inner = as_object(inner)
+        delta = as_object(inner.get("delta"))
+        if "text" in delta:
+            self.say(delta["text"], delta=True)
+        elif "thinking" in delta or delta.get("type") == "signature_delta":
+            self.think(delta.get("thinking"), delta=True)
+        elif inner.get("type") == "message_start":
+            self.begin_message(Node(inner)["message.id"])
+            self.said.forget(self.parent)
 
     def result(self, line: Node) -> None:
         """Only the subtype success without is_error succeeds; an error keeps its members. Sometimes
