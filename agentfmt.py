@@ -12730,14 +12730,11 @@ class Step(Struct, kw_only=True):
         return beside_mark(self.act.outcome)
 
     @property
-    def texts(self) -> tuple[str, ...]:
-        return self.text, self.act.target, self.act.outcome, *self.details.values()
-
-    @property
     def size(self) -> int:
         """About how many bytes it takes."""
-        own = sum(map(byte_length, self.texts))
-        return own + sum(map(len, self.images)) + STEP_SIZE + sum(step.size for step in self.below)
+        texts = self.text, self.act.target, self.act.outcome, *self.details.values()
+        own = sum(map(byte_length, texts)) + sum(map(len, self.images)) + STEP_SIZE
+        return own + sum(step.size for step in self.below)
 
     def close(self, *, failed: bool) -> int:
         """Leave out what it opens, unless it failed and others are to be closed; bytes saved."""
@@ -12772,6 +12769,12 @@ def in_groups(steps: Iterable[Step]) -> Iterator[tuple[str, list[Step]]]:
 
 
 MANY_GOOD = 12
+
+
+def title_of(text: str) -> str:
+    """The first line of words that isn't blank."""
+    first = next(filter(str.strip, text.split("\n")), "")
+    return truncate(first.strip("*# "), TITLE)
 
 
 class Record:
@@ -12890,10 +12893,6 @@ class Chapter(Record):
         """The ID of the last finished call, or of one that goes on when the run ends."""
         number = sum((*self.totals.actions.values(), *self.totals.nested.values()))
         return f"{self.number}.{number + further}"
-
-    def name_it(self, text: str) -> None:
-        first = next(filter(str.strip, text.split("\n")), "")
-        self.title = self.title or truncate(first.strip("*# "), TITLE)
 
     def new_minute(self, ms: int | None) -> int | None:
         """A time, if it differs from the one of the words before."""
@@ -13031,7 +13030,7 @@ class Document(Follower):
         self, part: Chapter, kind: str, text: str, at: int | None, images: Sequence[str] = ()
     ) -> None:
         if kind != "thought":
-            part.name_it(text)
+            part.title = part.title or title_of(text)
             at = part.new_minute(at)
         step = Step(kind=kind, text=shorten_text(text, MAX_WORDS), at=at, images=[*images])
         if text or images:
@@ -13252,7 +13251,7 @@ def prompt_in_markdown(step: Step) -> str:
     quote = asked_in_markdown(text)
     if text.count("\n") < PROMPT_LINES and len(text) <= PROMPT_LINES * TITLE:
         return quote
-    first = inline(truncate(text.partition("\n")[0], TITLE))
+    first = inline(title_of(text))
     return f"<details><summary>{first}</summary>\n\n{quote}\n\n</details>"
 
 
@@ -13470,7 +13469,8 @@ PAGE = """\
 {% endif %}
 {% if step.place %}<a class="time{{ '' if step|took else ' link' }}" href="#{{ step.place }}">
 {{- step|took or "#" ~ step.place }}</a>{% endif %}
-{% if page.last_lines(step) %}<span class="tail">{{ page.last_lines(step) }}</span>{% endif %}
+{% set tail = page.last_lines(step) %}
+{% if tail %}<span class="tail">{{ tail }}</span>{% endif %}
 {% endmacro -%}
 
 {%- macro next(step) %}
@@ -13543,18 +13543,18 @@ PAGE = """\
 {{ ending(whole) }}
 {% if begun > 1 %}
 <nav><ol>
-{% for part in parts %}{% set end = page.end(part) %}
+{% for part, end in runs %}
 <li class="{{ end.state }}"><a href="#{{ part.number }}">
 {%- if end.state == "ok" %}<span class="mark">{{ MARKS.ok }}</span>
 {%- else %}<span class="mark" role="img" aria-label="failed">{{ MARKS.bad }}</span>{% endif %}
 <span class="file">{{ end.file }}</span><span class="title">{{ end.title }}</span>
 <span class="time">{{ end.took }}</span><span class="cost">{{ end.cost }}</span></a></li>
 {% endfor %}
-{% set more = begun - parts|length %}
+{% set more = begun - runs|length %}
 {% if more %}<li>... and {{ more|plural("more run") }}</li>{% endif %}
 </ol></nav>
 {% endif %}
-{% for part in parts %}{% set end = page.end(part) %}
+{% for part, end in runs %}
 <section class="run" id="{{ part.number }}">
 <header><h2><a href="#{{ part.number }}">{{ end.name }}</a></h2>
 {% if end.began %}<time datetime="{{ part.notes.started_ms|utc }}">{{ end.began }}</time>{% endif %}
@@ -13673,7 +13673,7 @@ FILTERS: dict[str, Any] = {
     "facts": facts_beside, "groups": in_groups, "image": image_name, "links": links_in,
     "local": local_time, "long": lambda facts: len(facts) > MIN_PART * 3 or "\n" in facts,
     "plural": plural, "scale": time_scale, "took": time_beside,
-    "title": lambda text: truncate(text.partition("\n")[0].strip("*# "), TITLE),
+    "title": title_of,
     "utc": lambda at: f"{utc(at):%Y-%m-%dT%H:%M:%SZ}",
 }  # fmt: skip
 
@@ -13703,8 +13703,8 @@ class Page(Document):
             if step.state == "bad" and step.place
         )
         pieces = page_template().generate(
-            page=self, parts=chapters, begun=self.begun, policy=page_policy(),
-            title=ends[0]["title"] if ends else "agentfmt",
+            page=self, runs=[*zip(chapters, ends, strict=True)], begun=self.begun,
+            policy=page_policy(), title=ends[0]["title"] if ends else "agentfmt",
             whole=self.whole(ends), hidden=self.hidden_words(),
             following={"": ""} | dict(itertools.pairwise(("", *failed))),
         )  # fmt: skip
@@ -13717,14 +13717,13 @@ class Page(Document):
         if run.agent:
             which = f", run {run.number}" if run.number > 1 else ""
             name = f"{run.agent}{which}: {run if several else run.name}"
-        began = local_time(notes.started_ms, DATE)
-        return {
-            "place": f"{part.number}", "state": "ok" if run.succeeded else "bad", "name": name,
-            "verdict": capitalized(verdict_of(totals) or "no run"), "why": run.reason or "",
-            "title": part.title or run.reason or run.name, "began": began,
+        return page_ending(verdict_of(totals) or "no run", totals, good=run.succeeded) | {
+            "place": f"{part.number}", "name": name, "why": run.reason or "",
+            "title": part.title or run.reason or run.name,
+            "began": local_time(notes.started_ms, DATE),
             "file": cut_target(run.file or run.where, FILE_COLUMNS) if several else "",
             "took": format_duration(totals.took) if totals.took else "", "cost": totals.cost,
-            "facts": page_facts(totals), "about": [*filter(None, (run.agent, notes.cwd))],
+            "about": [*filter(None, (run.agent, notes.cwd))],
         }  # fmt: skip
 
     def whole(self, ends: list[dict[str, Any]]) -> dict[str, Any]:
@@ -13733,10 +13732,7 @@ class Page(Document):
             return ends[0] | {"place": ""}
         total = self.notes.total
         verdict = verdict_of_all(total) if self.begun else "no run"
-        return {
-            "place": "", "state": "ok" if total.all_succeeded else "bad",
-            "verdict": capitalized(verdict), "why": "", "facts": page_facts(total), "about": (),
-        }  # fmt: skip
+        return page_ending(verdict, total, good=total.all_succeeded)
 
     def last_lines(self, step: Step) -> str:
         """The last that a failed call printed, beside its line."""
@@ -13762,13 +13758,12 @@ PAGE_DETAILS = dict.fromkeys(
 )
 
 
-def page_facts(totals: Totals) -> str:
-    facts = facts_of("", totals, named=False)
-    return join_facts((0, fact.replace(" ", "\u00a0")) for _, fact in facts)
-
-
-def capitalized(text: str) -> str:
-    return text[:1].upper() + text[1:]
+def page_ending(verdict: str, totals: Totals, *, good: bool) -> dict[str, Any]:
+    facts = ((0, fact.replace(" ", "\u00a0")) for _, fact in facts_of("", totals, named=False))
+    return {
+        "place": "", "state": "ok" if good else "bad", "why": "", "about": (),
+        "verdict": verdict[:1].upper() + verdict[1:], "facts": join_facts(facts),
+    }  # fmt: skip
 
 
 def page_policy() -> str:
