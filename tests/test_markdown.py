@@ -247,6 +247,15 @@ def test_only_the_last_words_are_the_answer() -> None:
     assert "last" in report(data, "-m", "final")
 
 
+@pytest.mark.parametrize("words", ["Done", "Working", ""])
+@pytest.mark.parametrize("flags", [("-t", "markdown"), ("-t", "html"), ("-v",)])
+def test_an_answer_that_only_the_result_states_is_shown(words: str, flags: list[str]) -> None:
+    """Also where it begins with what was said before a call."""
+    stated = "Done: pushed to main, but 3 tests fail."
+    shown = convert(run_of(assistant(words), shell(), result=stated), *flags).stdout.decode()
+    assert stated in shown
+
+
 def test_a_summary_beside_it_counts_the_same() -> None:
     damaged = convert(run_of(completed()) + b"{\n" + run_of(), "-t", "markdown", "-s")
     assert damaged.stdout.count(b"1 damaged line") == damaged.stderr.count("1 damaged line") == 1
