@@ -4504,6 +4504,8 @@ class SavedClaude(Saved, Claude):
             self.took = as_count(line["durationMs"])
         elif subtype == "api_error" and not self.parent and self.in_turn:
             self.report_error(error_text(self.event) or subtype, fatal=True)
+        elif line["attachment.commandMode"] == "prompt" and self.in_turn and not self.parent:
+            self.ask_all(content_text(line["attachment.prompt"]))  # typed while the agent worked
 
     def message(self, role: str, line: Node) -> None:
         self.cwd = line["cwd"] or self.cwd
@@ -4902,7 +4904,8 @@ class SavedCodex(Saved, Codex):
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         super().__init__(maker, session)
-        self.copies: dict[str, dict[Any, int]] = {}  # words -> the types of lines that held them
+        # Whose words, and which -> the types of lines that held them.
+        self.copies: dict[tuple[str, str], dict[Any, int]] = {}
         self.tokens: dict[str, int] = {}  # of the session so far
         self.grown: dict[str, int] = {}  # by how many they have grown since the last end
 
@@ -4930,8 +4933,8 @@ class SavedCodex(Saved, Codex):
         self.cwd = as_text(payload["cwd"]) or self.cwd
         self.use_model(payload["model"])
 
-    def texts_in(self, payload: Node) -> Iterator[tuple[str, bool]]:
-        """Texts, and whether no other type of line held them before."""
+    def texts_in(self, payload: Node, whose: str) -> Iterator[tuple[str, bool]]:
+        """Texts, and whether no other type of line held them before as the same one's."""
         texts = [as_text(payload["message"] or payload["text"] or payload["content"])]
         for name in ("content", "summary", "summary_text"):
             texts += block_texts(payload[name])
@@ -4939,9 +4942,10 @@ class SavedCodex(Saved, Codex):
         whole = self.maker.native
         parts = texts if whole else [part for text in texts for part in plan_parts(text)]
         for part in filter(None, parts):
-            counts = self.copies.get(part.strip(), {})
+            said = whose, part.strip()
+            counts = self.copies.get(said, {})
             most, count = max(counts.values(), default=0), counts.get(kind, 0) + 1
-            remember(self.copies, part.strip(), counts | {kind: count})
+            remember(self.copies, said, counts | {kind: count})
             yield part, count > most
 
     def go_on(self) -> None:
@@ -4957,7 +4961,7 @@ class SavedCodex(Saved, Codex):
         self.asked = self.asked or ""
 
     def prompted(self, payload: Node) -> None:
-        if texts := [typed_in(text) for text, new in self.texts_in(payload) if new]:
+        if texts := [typed_in(text) for text, new in self.texts_in(payload, "user") if new]:
             self.begin_prompt(*texts)
 
     def spoke(self, payload: Node) -> None:
@@ -4970,11 +4974,9 @@ class SavedCodex(Saved, Codex):
             return
         if payload["recipient"]:  # a message from another agent
             return
-        for text, new in self.texts_in(payload):
-            item, kind = (
-                Node({**payload.value, "text": text}),
-                "reasoning" if thought else "agent_message",
-            )
+        kind = "reasoning" if thought else "agent_message"
+        for text, new in self.texts_in(payload, kind):
+            item = Node({**payload.value, "text": text})
             if new:
                 self.go_on()
                 self.item(item, kind, done=True)
@@ -6142,7 +6144,7 @@ class Acp(Translator):
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         super().__init__(maker, session)
-        self.asked: dict[Any, None] = {}  # IDs of what the agent asks its client
+        self.asked: dict[Any, bool] = {}  # IDs of what the agent asks its client
 
     @classmethod
     def session_in(cls, event: Any) -> str | None:
@@ -6161,15 +6163,16 @@ class Acp(Translator):
             update = Node(line["params.update"])
             self.update(update["sessionUpdate"], update)
         elif method:
-            remember(self.asked, as_word(line["id"]), None)
+            remember(self.asked, as_word(line["id"]), True)
         elif reason and self.in_turn:
             self.reason = reason
             self.end(usage=line["result.usage"])
-        elif line["error"] is not None and self.in_turn and as_word(line["id"]) not in self.asked:
-            told, details = (error_message(line[name]) for name in ("error", "error.data"))
-            if told == "Internal error" and details:
-                told = ""
-            self.end(": ".join(filter(None, (told, details))) or "error")
+        elif self.prompted and self.asked.pop(as_word(line["id"]), False):  # the client answers
+            return
+        elif line["error"] is not None and self.in_turn:
+            told = [error_message(line[name]) for name in ("error", "error.data")]
+            told = told[1:] if told[0] == "Internal error" and told[1] else told
+            self.end(": ".join(filter(None, told)) or "error")
 
     def stop_reasons(self, _result: Any) -> Iterable[tuple[str, Any]]:
         return [("stopReason", self.reason)]
@@ -6214,10 +6217,10 @@ class Acp(Translator):
         if given or not call:
             self.call(identity, name, given, once=True)
         if status in ("completed", "failed"):
-            text = content_text(update["content"]) or content_text(update["rawOutput"])
-            text = text or error_message(update["rawOutput"])
-            code = Node(update["rawOutput"])["exitCode"]
-            self.answer(identity, text, failed=status == "failed", code=code)
+            texts = (content_text(update[name]) for name in ("content", "rawOutput"))
+            text = next(filter(None, texts), "") or error_message(update["rawOutput"])
+            failed, code = status == "failed", update["rawOutput.exitCode"]
+            self.answer(identity, text, failed=failed, code=code)
 
 
 ACP_ACTS = word_set("agent_message_chunk agent_thought_chunk tool_call tool_call_update plan")
@@ -6305,6 +6308,7 @@ AGENT_SIGNS = f"""
     system/init  droid  reasoning_effort
     system/init  qwen  qwen_code_version
     system,{",".join(sorted(SHARED_TYPES))}  amp  session_id=T-*
+    result  amp  error=" subtype=error_during_execution !session_id|uuid|result
     system/init  grok  !claude_code_version :grok
     system/init  claude  claude_code_version|uuid|slash_commands
     system/init  claude  mcp_servers !{CURSORS_KEY}

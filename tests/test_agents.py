@@ -1179,6 +1179,10 @@ ROWS: dict[str, list[dict[str, Any]]] = {
     "cursor-accumulated-partials": [{"answer": "Hi there!"}],
     "copilot-turn-start-first": [{"prompt": "Write a test.", "verdict": "succeeded"}],
     "claude-saved-compact": [{"prompt": "Fix the typo"}, {"prompt": "Now the screen"}],
+    "b-cx-echo": [{"prompt": "ping", "answer": "ping", "verdict": "succeeded"}],
+    "b-cx-rep": [{"prompt": "a", "answer": "Done."}, {"prompt": "Done.", "answer": "Good."}],
+    "b-acp": [{"reason": "quota exceeded", "verdict": "failed"}],
+    "b-acp7": [{"reason": "quota exceeded", "verdict": "failed"}],
     "claude-synthetic-prompt": [{"prompt": None, "verdict": "succeeded"}],
     "claude-synthetic-compact": [{"prompt": None, "verdict": "succeeded"}],
     "claude-session-limit-reason": [{
@@ -1190,12 +1194,27 @@ ROWS: dict[str, list[dict[str, Any]]] = {
 
 @pytest.mark.parametrize("names", ROWS)
 def test_mended_rows(names: str) -> None:
-    paths = [os.path.join(SHARED, "faults6", f"{name}.ndjson") for name in names.split()]
-    if not os.path.exists(paths[0]):
+    given = os.path.join(SHARED, "faults6")
+    if not os.path.isdir(given):
         pytest.skip("no samples beside the checkout")
+    paths = [os.path.join(given, name) for one in names.split() for name in os.listdir(given)
+             if name.partition(".")[0] == one]  # fmt: skip
     rows = run("-t", "runs", "-m", "final", *paths).objects
     wanted = ROWS[names]
     assert [{key: row[key] for key in wanted[0]} for row in rows] == wanted
+
+
+def test_what_a_person_typed_while_claude_worked_is_a_prompt() -> None:
+    line = {"type": "user", "uuid": "1", "sessionId": "q", "parentUuid": None, "cwd": "/w"}
+    queued = {"type": "queued_command", "prompt": "Also x.", "commandMode": "prompt"}
+    data = stream([
+        line | {"message": {"role": "user", "content": "Do y."}},
+        line | {"type": "attachment", "attachment": queued},
+        line | {"type": "attachment", "attachment": queued | {"commandMode": "task-notification"}},
+        line | {"type": "assistant", "message": {"role": "assistant", "content": "Both done."}},
+    ])  # fmt: skip
+    ended = convert(data, "-q", "-m", "chat")
+    assert (ended.status, ended.lines) == (0, ["> Do y.", "> Also x.", "Both done."])
 
 
 def test_a_command_that_was_stopped_in_the_background_failed() -> None:
