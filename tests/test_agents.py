@@ -1276,6 +1276,15 @@ def test_a_member_of_another_type_breaks_nothing(agent: str) -> None:
     assert tried > 10
 
 
+def test_what_a_call_returned_may_hold_no_text() -> None:
+    image, used = {"type": "image", "data": "iVBORw0KGgo="}, {"toolCallId": "c", "toolName": "read"}
+    ended = {"type": "tool_execution_end", **used, "result": {"content": [image]}}
+    lines = [*PI, {"type": "tool_execution_start", **used, "args": {"path": "a.png"}}, ended]
+    made = convert(stream([*lines, *pi_end()]), "-t", "cursor").objects
+    call = next(line["tool_call"] for line in made if line.get("subtype") == "completed")
+    assert call["readToolCall"]["result"] == {"success": {"content": [image]}}
+
+
 @pytest.mark.parametrize("levels", [100, 960, 980, 985, 990, 9990, 10**6])
 def test_deep_members(levels: int) -> None:
     """No depth breaks it, or costs the run; what cannot be read at all is damage."""
