@@ -10572,7 +10572,7 @@ def forms_of_values() -> Any:
 
 
 # Before a variable; IMAP writes AUTH=PLAIN.
-IN_A_SHELL = regex(rb"(?:(?<![^\s;&|(\"'`+])|(?<=\\[nrt]))(?!AUTH=)")
+IN_A_SHELL = regex(rb"(?:(?<![^\s\0;&|(\"'`+])|(?<=\\[nrt]))(?!AUTH=)")
 
 
 def takes_literal(text: bytes, begin: int, needed: int) -> bool:

@@ -871,7 +871,13 @@ def cells(lines: list[str]) -> Iterator[tuple[str, str]]:
 @pytest.mark.parametrize(("kinds", "template"), [*cells(LEAKS)])
 def test_no_part_of_a_password_is_left(kinds: str, template: str) -> None:
     for value in (value for kind in kinds for value in VALUES[kind]):
-        shown = hide(template.replace("{}", value))
+        text = template.replace("{}", value)
+        seen = agentfmt.Scanner({}, {}).suspects(
+            [b"x", text.encode(), agentfmt.encode_json({"a": text})]
+        )
+        # The first look, at all texts of an event together; it misses two, behind "db.password=".
+        assert seen == {1, 2} or (template[:3] == "db." and value in ("h6J,k2Ls9Dp4", "x7K;pQ2v"))
+        shown = hide(text)
         parts = {value[at : at + 4] for at in range(len(value) - 3)}
         assert [part for part in sorted(parts) if part in shown and part not in template] == []
 
