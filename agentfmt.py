@@ -9071,6 +9071,7 @@ password-hash  ^(?:pbkdf2[\w-]*|scrypt|bcrypt_sha256) [$:](?:[\w:]{3,30}\$)+[./A
 private-key  ^LS0tLS1CRUdJTiB (?:QU|[SFPE])[A-Za-z0-9+/=]{60,}
 zoho-token  ^1000\. [0-9a-f]{32}\.[0-9a-f]{32,}
 url-password  [A-Za-z][A-Za-z0-9+.-]* ://[^\s/:@"'<>`\\]*: ([^\s/"'<>`\\]+)@[\w\[./${%-]
+url-password  [A-Za-z][A-Za-z0-9+.-]* :\\+/\\+/[^\s/:@"'<>`\\]*: ([^\s/"'<>`\\]+)@[\w\[./${%-]
 url-password  jdbc:oracle: (?:thin|oci):[\w.$#-]+/["'\\]*([^\s"'<>/@\\]+)@
 url-user  https? ://([^\s/:@"'<>`\\]{15}[^\s/:@"'<>`\\]+)@ [\w.\[]
 cookie  (?i:cookie) ["'\\]*\h*[:=]?\h*["'\\]*<pairs>=([^\s;"'\\,]{12,})  ^curl [^|;&\n]*\h-b\h*["'\\]+<pairs>=([^\s;"'\\,]{12,})
