@@ -2790,6 +2790,7 @@ NO_EVENT = Rejected(None)
 # kind of the prefix of the object.
 Wrapping: TypeAlias = "tuple[tuple[str, str, bytes] | str, ...]"
 BARE: Wrapping = ("",)
+EVENTS_PROBED = 100  # that have none, and open no run, after which none is expected
 
 
 class Reader:
@@ -2817,6 +2818,7 @@ class Reader:
         self.layers = {"auto": MAX_LAYERS, "none": 0}.get(unwrap, 1)  # of envelopes, at most
         self.wrapping: Wrapping | None = None  # of each event, once one has opened a run
         self.last: Wrapping = BARE  # of the last event
+        self.bare = 0  # how many events had none
         self.head = b""  # how the last envelope begins
 
     def read(self, frame: Frame) -> Iterable[tuple[bytes, Any]]:
@@ -2863,8 +2865,8 @@ class Reader:
             yield from self.examine((self.wrapping or self.last)[:-1], bytes(text))
 
     def decide(self) -> Wrapping | None:
-        """What each event of the FILE is wrapped in, if one has opened a run."""
-        if self.wrapping is None and self.source.has_run_begun:
+        """What each event of the FILE is wrapped in, if one has opened a run, or many have not."""
+        if self.wrapping is None and (self.source.has_run_begun or self.bare > EVENTS_PROBED):
             self.wrapping = self.last
         return self.wrapping
 
@@ -2922,6 +2924,7 @@ class Reader:
             if not isinstance(found, Rejected):
                 if expected in (None, wrapping):
                     self.last = wrapping
+                    self.bare += wrapping == BARE
                     yield from found
                     return
                 found = Rejected(None, text[len(prefix) :])
