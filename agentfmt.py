@@ -7073,6 +7073,7 @@ class Sessions:
         """``given`` overrides recognition."""
         self.given = None if given == "auto" else given
         self.maker, self.runs = maker, runs
+        self.cursors = Cursor(maker)  # reads the lines of all sessions in Cursor's vocabulary
         self.table: dict[str | int | None, Session] = {}
         self.begin_file(Source(""))
         runs.limits.activity = self.activity
@@ -7197,8 +7198,10 @@ class Sessions:
         session.agent = agent
         if session.run:  # it began with a line that may be any agent's
             session.run.agent = agent
-        session.translator = kind(self.maker, name or str(session.key))
-        session.translator.agent = agent
+        session.translator = self.cursors
+        if kind.translates:
+            session.translator = kind(self.maker, name or str(session.key))
+            session.translator.agent = agent
         if before and before.translator.translates and kind.translates:  # prompts before an init
             session.translator.prompts += before.translator.prompts
             before.translator.prompts = []
@@ -7230,7 +7233,7 @@ class Sessions:
         return session
 
     def new_session(self, name: str | None) -> Session:
-        return Session(session_key(name), self.file, Cursor(self.maker))
+        return Session(session_key(name), self.file, self.cursors)
 
     def translate(self, session: Session, event: Event, *, own: bool) -> Sequence[Event]:
         """An event in Cursor's vocabulary; one of Cursor's is returned itself.
@@ -7363,7 +7366,7 @@ def is_strangers_end(event: Event, session: Session) -> bool:
     if not (named and session.run) or event.type not in session.translator.named_ends:
         return False
     stated = session.translator.session_in(event)
-    return stated is None or stated != session.translator.session
+    return stated is None or session_key(stated) != session.key
 
 
 # ---------------------------------------------------------------- words
@@ -11397,11 +11400,10 @@ class Redactor:
         self.ready += self.rewrite(pending[:count], state.cwd, state.copies)
         self.size -= sum(sizes[:count])
         del pending[:count], sizes[:count]
-        new = [
-            len((event.original or event).raw) + EVENT_OVERHEAD for event in pending[len(sizes) :]
-        ]
-        sizes += new
-        self.size += sum(new)
+        for event in pending[len(sizes) :]:
+            event.decoded = None  # its line says it again
+            sizes.append(len((event.original or event).raw) + EVENT_OVERHEAD)
+            self.size += sizes[-1]
 
     def release_overdue(self, now: float) -> None:
         """Release events that waited for too long, or that exceed MAX_HELD."""
