@@ -422,7 +422,8 @@ def test_an_endless_writer_does_not_keep_it_from_ending(begin: Begin) -> None:
     drain = threading.Thread(target=discard, args=(process,))
     drain.start()
     process.send_signal(signal.SIGTERM)
-    assert process.wait(TIMEOUT) == 143
+    # A busy machine refills the pipe, and the timer ends the program: a shell says 143 of both.
+    assert process.wait(TIMEOUT) in (143, -signal.SIGTERM)
     assert feeder.wait(TIMEOUT) == -signal.SIGPIPE
     drain.join()
 
