@@ -5005,10 +5005,7 @@ class SavedCodex(Saved, Codex):
         if name == "exec" and isinstance(given, str):
             name, given = scripted(given)
         self.call(identity, name, given)
-        if payload["type"] in (
-            "web_search_call",
-            "image_generation_call",
-        ):  # no line has the result
+        if payload["type"] in CALLS_ALONE:
             self.answer(identity, "")
 
     def returned(self, payload: Node) -> None:
@@ -5060,6 +5057,9 @@ class SavedCodex(Saved, Codex):
         elif answer is None and self.latest_main in ("system", "user"):
             error = error or self.fatal_error or "the turn ended without an answer"
         self.stop(error, result=answer, duration_ms=as_count(payload["duration_ms"]))
+
+
+CALLS_ALONE = ("web_search_call", "image_generation_call")  # no line has what they returned
 
 
 def block_texts(blocks: Any) -> list[str]:
@@ -6787,12 +6787,11 @@ class Runs:
 
     def short_label(self, label: str) -> str:
         """As many of its first characters as no session before began with; a marker stays whole."""
-        size = SESSION_PREFIX if "[" not in label else len(label)
+        size, whole = SESSION_PREFIX if "[" not in label else len(label), hash(label)
         if len(self.labels) > MAX_RUNS:
             self.labels.clear()
         while size < len(label) and (
-            label[size - 1] == "-"
-            or self.labels.setdefault(label[:size], hash(label)) != hash(label)
+            label[size - 1] == "-" or self.labels.setdefault(label[:size], whole) != whole
         ):
             size += 1
         return escape(label[:size])
@@ -7796,12 +7795,11 @@ class Notes:
         numbers = result_numbers(event)
         numbers["cost"] = self.added(numbers["cost"], place)
         totals.stated = {name: number for name, number in numbers.items() if number is not None}
-        for model, took in [*totals.models.items()]:
-            stated = model_numbers(Node(took)).items()
-            added = {name: self.added(number, (*place, model, name)) for name, number in stated}
-            totals.models[model] = added
-            if not any(value != 0 for value in added.values()):  # another run's of the session
-                del totals.models[model]
+        rows = {model: model_numbers(Node(took)) for model, took in totals.models.items()}
+        for model, row in rows.items():
+            row |= {name: self.added(number, (*place, model, name)) for name, number in row.items()}
+        # One that took nothing worked in another run of the session.
+        totals.models = {model: row for model, row in rows.items() if {*row.values()} != {0}}
         totals.runs_stating = dict.fromkeys(totals.stated, 1)
         ended = event.kind == END and event.subtype != IN_THE_MIDDLE
         verdict = "failed" if ended else "unfinished"
@@ -8783,11 +8781,8 @@ class Selection:
             if event.run is None and event.kind in (IMPLIED, NO_RUN):
                 asked = self.selects != ALL_RUNS or self.drop_runs
                 missing = self.selects == BY_SESSION or (asked and self.there)
-                if event.kind == IMPLIED and missing and not self.found:  # the end of all
-                    self.tell(self.not_found())
-                for name, sessions in self.begun.items() if event.kind == IMPLIED else ():
-                    if len(sessions) > 1:
-                        self.tell(f"session={name} fits several: {first_names(sessions)}")
+                if event.kind == IMPLIED:  # the end of all
+                    self.check_choices(nothing=bool(missing and not self.found))
                 if event.kind == IMPLIED or self.selects != BY_SESSION:
                     yield event
                 continue
@@ -8799,6 +8794,14 @@ class Selection:
             if not decisions[kind]:
                 event.unprinted = True
             yield event
+
+    def check_choices(self, *, nothing: bool) -> None:
+        """Say that ``nothing`` was picked, and which names of sessions fit several."""
+        if nothing:
+            self.tell(self.not_found())
+        for name, sessions in self.begun.items():
+            if len(sessions) > 1:
+                self.tell(f"session={name} fits several: {first_names(sessions)}")
 
     def not_found(self) -> str:
         """What to say if no run is picked: which there are."""
@@ -9076,8 +9079,7 @@ password-hash  \$2[abxy]\$ [0-9]{2}\$[./A-Za-z0-9]{50,}  \$(?:[15678y]|gy|2k|apr
 password-hash  ^(?:pbkdf2[\w-]*|scrypt|bcrypt_sha256) [$:](?:[\w:]{3,30}\$)+[./A-Za-z0-9+]{20,}=?  \$argon2[id]{1,2}\$ [\w=,$+/]{30,}
 private-key  ^LS0tLS1CRUdJTiB (?:QU|[SFPE])[A-Za-z0-9+/=]{60,}
 zoho-token  ^1000\. [0-9a-f]{32}\.[0-9a-f]{32,}
-url-password  [A-Za-z][A-Za-z0-9+.-]* ://[^\s/:@"'<>`\\]*: ([^\s/"'<>`\\]+)@[\w\[./${%-]
-url-password  [A-Za-z][A-Za-z0-9+.-]* :\\+/\\+/[^\s/:@"'<>`\\]*: ([^\s/"'<>`\\]+)@[\w\[./${%-]
+url-password  [A-Za-z][A-Za-z0-9+.-]* :\\*/\\*/[^\s/:@"'<>`\\]*: ([^\s/"'<>`\\]+)@[\w\[./${%-]
 url-password  jdbc:oracle: (?:thin|oci):[\w.$#-]+/["'\\]*([^\s"'<>/@\\]+)@
 url-user  https? ://([^\s/:@"'<>`\\]{15}[^\s/:@"'<>`\\]+)@ [\w.\[]
 cookie  (?i:cookie) ["'\\]*\h*[:=]?\h*["'\\]*<pairs>=([^\s;"'\\,]{12,})  ^curl [^|;&\n]*\h-b\h*["'\\]+<pairs>=([^\s;"'\\,]{12,})
@@ -11779,6 +11781,16 @@ class Column(NamedTuple):
         values = [row[name] for name in self.names.split() if row.get(name) is not None]
         return escape(self.show(values[-1])) if values else ""
 
+    def fitted(self, rows: Sequence[Mapping[str, Any]]) -> Column | None:
+        """No wider than what it holds; None if that tells no rows apart, unless it always stays."""
+        told = {self.text(row) for row in rows}
+        if not self.rank:
+            return self
+        if told == {""} or len(told) < min(len(rows), 2):
+            return None
+        wide = max(len(self.title or self.names), *map(display_width, told))
+        return self._replace(width=min(self.width, wide))
+
 
 class Grid:
     """A table on a terminal: its first rows wait to show which columns tell them apart, the others
@@ -11803,16 +11815,7 @@ class Grid:
 
     def head(self, rows: Sequence[Mapping[str, Any]]) -> bytes:
         """The titles of the columns, once it is clear which are left."""
-        for column in self.columns[:]:
-            told = {column.text(row) for row in rows}
-            if column.rank and (told == {""} or len(told) < min(len(rows), 2)):
-                self.columns.remove(column)
-            elif column.rank:
-                titled = len(column.title or column.names)
-                wide = max(titled, *map(display_width, told))
-                self.columns[self.columns.index(column)] = column._replace(
-                    width=min(column.width, wide)
-                )
+        self.columns = [column for each in self.columns if (column := each.fitted(rows))]
         room = self.screen.width() - 1
         while sum(each.width + 2 for each in self.columns) + LEAST_TEXT > room:
             last = max(self.columns, key=lambda each: each.rank)
