@@ -12663,6 +12663,13 @@ def other_arguments(call: FinishedCall) -> str:
     return outline(named)
 
 
+def whole_command(call: FinishedCall) -> str:
+    """What a call is about, if its line doesn't show all of it."""
+    command = call.outcome.tool == "shell"
+    target = command_arg(call.arguments, call.cwd) if command else call.action.target
+    return target if "\n" in target or len(target) > ITEM_COLUMNS else ""
+
+
 def words_of_call(call: FinishedCall) -> str:
     """The answer of a sub-agent, or the tasks of a to-do list: words in Markdown."""
     if call.outcome.tool == "task" and call.outcome.status == "ok":
@@ -12689,7 +12696,7 @@ CALL_DETAILS: dict[str, Callable[[FinishedCall], str]] = {
     "prompt": lambda call: (
         as_text(call.arguments.get("prompt")) if call.outcome.tool == "task" else ""
     ),
-    "sh": lambda call: call.action.target if "\n" in call.action.target else "",
+    "sh": whole_command,
     "diff": operator.attrgetter("diff"),
     "given": other_arguments,
     "words": words_of_call,
@@ -12701,6 +12708,7 @@ UNCUT = ("prompt", "words", "images")  # of these; of others the first and the l
 
 
 NO_ACTION = Action("")
+GONE = "gone"  # a step that is left out
 
 
 class Step(Struct, kw_only=True):
@@ -12745,17 +12753,18 @@ class Step(Struct, kw_only=True):
     @property
     def size(self) -> int:
         """About how many bytes it takes."""
-        texts = self.text, self.act.target, self.act.outcome, *self.details.values()
-        own = sum(map(byte_length, texts)) + sum(map(len, self.images)) + STEP_SIZE
-        return own + sum(step.size for step in self.below)
+        return self.own_size + sum(step.size for step in self.below)
 
-    def close(self, *, failed: bool) -> int:
-        """Leave out what it opens, unless it failed and others are to be closed; bytes saved."""
-        saved = sum(step.close(failed=failed) for step in self.below)
-        if self.details and self.state == ("bad" if failed else "ok"):
-            saved += sum(map(byte_length, self.details.values()))
-            self.details, self.cut = {}, True
-        return saved
+    @property
+    def own_size(self) -> int:
+        line = self.act.target[:ITEM_COLUMNS], self.act.outcome[:ITEM_COLUMNS]
+        texts = sum(map(byte_length, (self.text, *line, *self.images)))
+        return texts + self.inside + STEP_SIZE
+
+    @property
+    def inside(self) -> int:
+        """About how many of them are what it opens."""
+        return sum(map(byte_length, self.details.values()))
 
 
 STEP_SIZE = 25  # bytes around its texts, or more
@@ -12769,6 +12778,13 @@ def all_steps(steps: Iterable[Step]) -> Iterator[Step]:
     for step in steps:
         yield step
         yield from all_steps(step.below)
+
+
+def steps_left(steps: Iterable[Step]) -> list[Step]:
+    left = [step for step in steps if step.kind != GONE]
+    for step in left:
+        step.below = steps_left(step.below)
+    return left
 
 
 def in_groups(steps: Iterable[Step]) -> Iterator[tuple[str, list[Step]]]:
@@ -12900,7 +12916,12 @@ class Chapter(Record):
     def size(self) -> int:
         names = () if self.brief else itertools.islice(self.totals.files, MOST_FILES)
         files = sum(len(name) + 2 * STEP_SIZE for name in names)
-        return CHAPTER_SIZE + files + sum(step.size for step in self.steps)
+        return CHAPTER_SIZE + files + sum(step.size for step in (*self.steps, *self.going))
+
+    @property
+    def going(self) -> list[Step]:
+        """The calls that go on, with what their sub-agents have done so far."""
+        return [step for step in self.calls.values() if step.act is NO_ACTION]
 
     def place(self, further: int = 0) -> str:
         """The ID of the last finished call, or of one that goes on when the run ends."""
@@ -12913,10 +12934,14 @@ class Chapter(Record):
         return ms if ms and ms // 60_000 != (before or 0) // 60_000 else None
 
     def put(self, step: Step, call: str | None = None, parent: str | None = None) -> None:
-        """Add a step: below the call of its sub-agent, unless that is too deep or below itself."""
+        """Add a step: below the call of its sub-agent, unless that is too deep, below itself, or
+        left out."""
         above = self.notes.ancestors(parent)
         beside = parent is None or call in above or len(above) >= MAX_DEPTH
-        (self.steps if beside else self.call(parent).below).append(step)
+        if beside or self.call(parent).kind == GONE:
+            self.steps.append(step)
+        else:
+            self.call(parent).below.append(step)
 
     def call(self, identity: str | None) -> Step:
         """The step of a call, to which its sub-agent adds before and after its end."""
@@ -12924,37 +12949,48 @@ class Chapter(Record):
 
     def end(self) -> None:
         """What is below calls that are not shown stands at the end."""
-        for step in self.calls.values():
-            self.steps += step.below if step.act is NO_ACTION else ()
+        for step in self.going:
+            self.steps += step.below
         self.calls.clear()
 
-    def fit(self, room: int) -> None:
-        """Leave out what there is no room for: what good calls open, what others do, the first
-        steps, names of files, the ends of the prompt and of the answer, and these."""
-        size = self.size
-        for failed, step in itertools.product((False, True), self.steps):
-            if size <= room:
-                return
-            size -= step.close(failed=failed)
-        first, answer, steps = self.asked, self.answer, list[Step]()
-        for step in self.steps:
-            if size <= room or step is first or step is answer:
-                steps.append(step)
-            else:
-                size -= step.size
-                add_count(self.missing, NOUNS[step.kind])
-        self.steps = steps
-        if size > room:
-            self.brief, size = True, self.size
-        for step in filter(None, (first, answer)):
-            if size > room:
-                size -= step.size
-                step.text = shorten_text(step.text, max(room - size - 2 * STEP_SIZE, TITLE))
-                size += step.size
-        if size > room:
-            for step in self.steps:
-                add_count(self.missing, NOUNS[step.kind])
-            self.steps = []
+    def cuts(self) -> Iterator[int]:
+        """Leave out one thing after the other, until there is enough room: what good calls open,
+        what others do, the first steps, names of files, the ends of the answer and of the prompt,
+        and these. Yields how many bytes each saved."""
+        steps = *self.steps, *self.going
+        for failed, step in itertools.product((False, True), [*all_steps(steps)]):
+            if step.details and step.act.failed is failed:
+                saved, step.details, step.cut = step.inside, {}, True
+                yield saved
+        last = [step for step in (self.answer, self.asked) if step]
+        for step in steps:
+            if not any(step is each for each in last):
+                yield from self.leave_out(step)
+        if not self.brief:
+            size, self.brief = self.size, True
+            yield size - self.size
+        for step in last:
+            whole, length = step.text, len(step.text)
+            while (length := length * 3 // 4) > TITLE:
+                size, step.text = step.size, shorten_text(whole, length)
+                yield size - step.size
+        for step in last:
+            yield from self.leave_out(step)
+
+    def leave_out(self, step: Step) -> Iterator[int]:
+        """Leave out what is below a step, and then itself."""
+        for each in step.below:
+            yield from self.leave_out(each)
+        if step.kind != "done" or step.act is not NO_ACTION:
+            add_count(self.missing, NOUNS[step.kind])
+            saved, step.kind, step.below = step.size, GONE, []
+            yield saved
+
+    def clear(self) -> None:
+        """Forget what is left out."""
+        self.steps = steps_left(self.steps)
+        for step in self.going:
+            step.below = steps_left(step.below)
 
     @property
     def asked(self) -> Step | None:
@@ -12979,17 +13015,6 @@ NOUNS = {"asked": "message", "said": "message", "thought": "thought", "done": "c
 CHAPTER_SIZE = 400  # bytes around its steps
 FILES_OPEN, MOST_FILES = 10, 100  # in the table of a run
 LEAST_CHAPTER = 1000  # bytes, for which there is room, or a run isn't shown
-
-
-def share(needs: Iterable[int], room: int) -> int:
-    """The most that each of some may have of a room: what one doesn't need goes to the others."""
-    each = sorted(needs)
-    whole = room
-    for count, need in zip(range(len(each), 0, -1), each, strict=True):
-        if need * count > room:
-            return max(room // count, 0)
-        room -= need
-    return whole
 
 
 class Document(Follower):
@@ -13092,17 +13117,32 @@ class Document(Follower):
     def put(self, part: Chapter, step: Step, *whose: str | None) -> None:
         """Keep a step. What there will be no room for is left out."""
         part.put(step, *whose)
-        self.size += step.size
+        self.size += step.own_size
         if self.size > 2 * self.room:
-            self.fit(self.room)
+            self.fit(self.size - self.room)
 
     # What is left out.
 
-    def fit(self, room: int) -> None:
-        most = share((part.size for part in self.chapters), room)
+    def fit(self, excess: int) -> bool:
+        """Leave out the next thing of the longest run, until so many bytes are saved. Was there
+        something left to leave out?"""
+        import heapq
+
+        sizes = [(-part.size, at, part.cuts()) for at, part in enumerate(self.chapters)]
+        heapq.heapify(sizes)
+        left = excess
+        while left > 0 and sizes:
+            size, at, cuts = sizes[0]
+            saved = next(cuts, None)
+            if saved is None:
+                heapq.heappop(sizes)
+            else:
+                heapq.heapreplace(sizes, (size + saved, at, cuts))
+                left -= saved
         for part in self.chapters:
-            part.fit(most)
+            part.clear()
         self.size = sum(part.size for part in self.chapters)
+        return left < excess
 
     def drop(self) -> None:
         """Leave out a run: the last that succeeded, or the last."""
@@ -13112,15 +13152,14 @@ class Document(Follower):
 
     def report(self) -> bytes:
         """The report. What there is no room for is left out of the tree, until it fits."""
-        text, least = self.render(self.chapters), -1
-        while len(text) > self.room and self.chapters:
+        text = self.render(self.chapters)
+        while len(text) >= self.room and self.chapters:  # a newline ends it
             self.size = sum(part.size for part in self.chapters)
-            if self.size == least:  # nothing more can be left out of a run
+            kept = self.size * self.room * 99 // (100 * len(text))
+            if not self.fit(self.size - kept):
                 if self.begun == 1:
                     break
                 self.drop()
-            least = self.size
-            self.fit(self.size * self.room * 99 // (100 * len(text)))
             text = self.render(self.chapters)
         return text
 
@@ -13145,6 +13184,12 @@ class Markdown(Document):
     diff or a command of several lines is folded behind."""
 
     most = MAX_REPORT
+
+    def tell(
+        self, part: Chapter, kind: str, text: str, at: int | None, images: Sequence[str] = ()
+    ) -> None:
+        named = (f"[{image_name(each)}]" for each in images)
+        super().tell(part, kind, "\n".join(filter(None, (text, *named))), at)
 
     def opens(self, act: Action) -> Mapping[str, tuple[int, int]]:
         """A diff of what was done, or the end of what a failed command printed."""
@@ -13259,8 +13304,8 @@ def words_in_markdown(step: Step) -> str:
 
 
 def prompt_in_markdown(step: Step) -> str:
-    """A prompt; a long one is folded. Its images are named."""
-    text = "\n".join(filter(None, (step.text, *(f"[{image_name(each)}]" for each in step.images))))
+    """A prompt; a long one is folded."""
+    text = step.text
     quote = asked_in_markdown(text)
     if text.count("\n") < PROMPT_LINES and len(text) <= PROMPT_LINES * TITLE:
         return quote

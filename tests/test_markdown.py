@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from html import unescape
 from typing import Any, NamedTuple
+from unittest import mock
 
 import cmarkgfm
 import html5lib
@@ -695,6 +696,56 @@ def test_nothing_is_left_out_of_a_report_that_fits(slack: int) -> None:
     kept_free = 300
     text = report(data, "--max-report", f"{len(whole.encode()) + kept_free + slack}")
     assert (text == whole) is (slack == 0)
+
+
+PICTURE = {"type": "image", "data": "iVBORw0KGgoA" + "A" * 200_000, "mimeType": "image/png"}
+SHOWN = {"role": "user", "content": [PICTURE]}
+BEGUN, ENDED = started("t", "taskToolCall"), completed("t", "taskToolCall")
+NESTED = [below("t", call) for call in many(60)]
+
+
+@pytest.mark.parametrize("lines", [
+    pytest.param([*many(20), assistant("word " * 500)], id="steps"),
+    pytest.param([event("user", message=SHOWN), completed()], id="picture"),
+    pytest.param([shell(f"echo {'x' * 1900}", call_id=f"c{n}") for n in range(30)], id="commands"),
+    pytest.param([BEGUN, *NESTED, ENDED], id="sub-agent"),
+    pytest.param([BEGUN, *NESTED], id="open-sub-agent"),
+    pytest.param([ENDED, *NESTED], id="background"),
+])  # fmt: skip
+@pytest.mark.parametrize("to", ["markdown", "html"])
+def test_a_report_holds_all_that_the_limit_has_room_for(lines: list[bytes], to: str) -> None:
+    def made(most: int) -> bytes:
+        return convert(run_of(*lines), "--max-report", f"{most}", to=to).stdout
+
+    whole = made(10_000_000)
+    assert b"left out" not in whole
+    assert made(len(whole)) == whole
+    sheet = 0 if to == "markdown" else len(agentfmt.SHEET) + 1000
+    for most in (len(whole) - 1, *range(sheet + 1000, len(whole), len(whole) // 3)):
+        text = made(most)
+        assert len(text) <= most
+        assert len(text) > most // 2 or to == "html"
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_what_an_open_sub_agent_did_has_a_bound(ends: bool) -> None:
+    """However much it was, and wherever its call stands."""
+    made: list[agentfmt.Markdown] = []
+
+    class Markdown(agentfmt.Markdown):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            made.append(self)
+
+        def ended(self, part: agentfmt.Chapter) -> None:
+            sizes.append(part.size)
+
+    sizes = list[int]()
+    first = ENDED if ends else b""
+    data = run_of(BEGUN, first, *(below("t", call) for call in many(300)))
+    with mock.patch.dict(agentfmt.WRITERS, {"markdown": Markdown}):
+        convert(data, "--max-report", "10K", to="markdown")
+    assert sizes[0] < 21 * 1024
 
 
 @pytest.mark.parametrize("actions", [10, 100])
