@@ -6652,6 +6652,8 @@ class Runs:
             elif event.type == "error":
                 run.error = self.redacted(error_text(event), "error", run) or run.error
                 run.failure = stated_failure(event, error_text(event))
+            if run.error and is_act(event):  # it was overcome
+                run.error = run.failure = None
             if self.limits.counts and run.state != ENDED:
                 self.check_budget(session, run, event)
 
@@ -7010,6 +7012,11 @@ def no_run(name: str, why: str, word: str | None) -> Event:
     return SpokenEvent(subtype=word, text=why, where=name, unprinted=True, kind=NO_RUN)
 
 
+def is_act(event: Event) -> bool:
+    """Does the agent say, think or begin something?"""
+    return event.type in ACT_TYPES and (event.type != "tool_call" or not event.started)
+
+
 def has_words(event: Event) -> bool:
     """Does an assistant event hold more than blanks?"""
     return content_text(Node(details(event))["message.content"]).strip() != ""
@@ -7114,7 +7121,8 @@ class Sessions:
                     yield one
                 if runs.missing_ends or runs.failures:
                     yield from runs.ends()
-            if session.translator.skipped_types or session.run is not run or stated != name:
+            changed = session.run is not run or stated != name or (run and run.error)
+            if changed or session.translator.skipped_types:
                 types, name, run = self.going_on = self.go_on(session, stated)
 
     def go_on(self, session: Session, name: str | None) -> GoingOn:
@@ -7124,6 +7132,8 @@ class Sessions:
         if not run or run.state != BEGUN:
             return NOT_GOING_ON
         if self.runs.fail_on or run.unmet or self.runs.limits.counts:  # which see each event
+            return NOT_GOING_ON
+        if run.error:  # until it is overcome
             return NOT_GOING_ON
         if not session.agent or not (name or session is self.current):
             return NOT_GOING_ON  # what follows may show its agent, or belong to another one

@@ -148,6 +148,16 @@ def test_verdict(terminal: dict[str, Any], why: str | None) -> None:
         pytest.param([event("error", message="why")], "why", id="error event"),
         pytest.param([event("error", error="x"), event("error", error="why")], "why", id="last"),
         pytest.param([event("error", message="why"), event("error")], "why", id="last that speaks"),
+        pytest.param(
+            [event("error", message="x"), started("1"), completed("1")],
+            ENDED_SO.format("4 events"),
+            id="overcome",
+        ),
+        pytest.param(
+            [started("1"), event("error", message="why"), completed("1")],
+            "why",
+            id="not overcome: no act",
+        ),
         pytest.param([event("turn_ended", status="error", error="why")], "why", id="turn ended"),
         pytest.param([b"why\n"], "ended without a result after 1 event; why", id="prose"),
         pytest.param([b"x\n", b"why\n"], "ended without a result after 1 event; why", id="last"),
