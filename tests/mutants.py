@@ -21,7 +21,7 @@ from typing import Any
 
 ROOT, MOST = Path(__file__).resolve().parent.parent, 60.0
 PYTEST = ["sh", "-c", 'ulimit -t 300; exec "$@"', "-", sys.executable, "-m", "pytest"]
-PYTEST += "-xqn0 --assert=plain --tb=native -p no:cacheprovider".split()
+PYTEST += "-xq -n0 --assert=plain --tb=native -p no:cacheprovider".split()
 PASSED_BY = (".git", ".*cache", ".venv", ".hypothesis")  # the last: examples that failed elsewhere
 COSTS = collections.defaultdict[str, float](float)  # what a file of tests took last
 Mutant = tuple[str, int, str, bytes]  # its kind, its line, the change, the source

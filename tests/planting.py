@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from support import Ended, convert, parameters, redaction
+from support import Ended, convert, parameters, redaction, sections
 
 import agentfmt
 
@@ -259,107 +259,16 @@ def randomly_spelled(text: str, choose: Callable[[list[str]], str]) -> str:
     return f'"{"".join(spelled)}"'
 
 
-MORE = (
-    Grammar("anthropic-key", ("sk-ant-api03-<93 url>AA", "sk-ant-oat01-<80 url>", "sk-ant-admin01-<80 url>"),
-        ("sk-ant-api03-<6 alnum>", "task-ant-colony-optimization-in-python", "sk-ant-")),
-    Grammar("openai-key", ("sk-proj-<74 url>T3BlbkFJ<74 url>", "sk-svcacct-<60 url>", "sk-admin-<60 url>"),
-        ("disk-admin-panel-configuration-page", "sk-proj-<8 alnum>", "task-project-overview-page")),
-    Grammar("openai-key", ("sk-<48 alnum>", "sk-<20 alnum>T3BlbkFJ<20 alnum>"),
-        ("sk-<12 alnum>", "ask-<20 lower>", "ask-question")),
-    Grammar("openai-key", ("9«sk-<20 alnum>T3BlbkFJ<20 alnum>»", "9«sk-proj-<74 url>T3BlbkFJ<74 url>»"),
-        ("sk-<8 alnum>T3BlbkFJ<4 alnum>", "T3BlbkFJ<20 alnum>")),
-    Grammar("cursor-key", ("key_<64 hex>", "crsr_<64 hex>"),
-        ("key_<16 hex>", "mykey_<64 hex>", "key_of_the_dictionary_that_is_meant")),
-    Grammar("github-token", (*(f"gh{kind}_<36 alnum>" for kind in "pousr"), "ghs_<36 alnum>_<40 alnum>"),
-        ("ghp_<12 alnum>", "ghx_<20 alnum>", "the_highs_and_lows_of_the_stock_market")),
-    Grammar("github-token", ("github_pat_<22 alnum>_<59 alnum>", "github_pat_<82 alnum>"),
-        ("github_pat_<8 alnum>", "github_path_<20 lower>", "github_pat_token_name")),
-    Grammar("gitlab-token",
-        (*(f"gl{kind}-<20 url>" for kind in "pat dt rt ptt ft soat cbt imt agent oas".split()),),
-        ("glpat-<6 alnum>", "glxat-<20 alnum>", "english-glossary-of-terms-used-here")),
-    Grammar("aws-key-id", ("AKIA<16 base32>", "ASIA<16 base32>"),
-        ("AKIA<8 base32>", "XAKIA<16 base32>", "AKIA<16 hex>")),
-    Grammar("google-api-key", ("AIza<35 url>", "AIzaSy<33 url>"), ("AIza<12 alnum>", "AIsa<35 alnum>")),
-    Grammar("google-oauth", ("GOCSPX-<28 url>", "ya29.<100 url>", "1//0<60 url>"),
-        ("GOCSPX-<8 alnum>", "ya29-<40 alnum>", "1//1<40 alnum>")),
-    Grammar("azure-storage-key",
-        ("AccountName=x;AccountKey=«<86 base64>==»;EndpointSuffix=x", "AccountKey=«<86 base64>==»"),
-        ("AccountKey=<10 upper>", "AccountName=<60 lower>")),
-    Grammar("azure-sas",
-        ("https://x.blob.core.windows.net/c?sv=2&sig=«<43 base64>%3D»&se=x", "?sig=«<44 base64>»"),
-        ("?sig=<8 alnum>", "&signature-is-good")),
-    Grammar("azure-ad-secret", ("<3 alnum>8Q~<34 url>", "<3 alnum>7Q~<34 url>"),
-        ("<3 alnum>8Q~<9 alnum>", "<3 alnum>xQ~<34 alnum>")),
-    Grammar("slack-token",
-        ("xoxb-<12 digit>-<12 digit>-<24 alnum>", "xoxp-<12 digit>-<24 alnum>", "xoxe.xoxp-1-<40 alnum>"),
-        ("xoxb-<4 alnum>", "xoxz-<24 alnum>")),
-    Grammar("slack-token", ("xapp-1-A<10 base32>-<13 digit>-<64 hex>", "xwfp-<12 digit>-<24 alnum>"),
-        ("xapp-<4 alnum>", "xap-<24 alnum>", "the-linuxapp-configuration-file")),
-    Grammar("slack-webhook", ("https://«hooks.slack.com/services/T<8 base32>/B<8 base32>/<24 alnum>»",
-        "https://«hooks.slack.com/workflows/T<8 base32>/A<8 base32>/<18 digit>/<24 alnum>»"),
-        ("https://hooks.slack.com/services/<6 alnum>", "https://slack.com/services/<40 alnum>")),
-    Grammar("stripe-key",
-        ("sk_live_<24 alnum>", "rk_test_<24 alnum>", "sk_test_51<97 alnum>", "sk_org_live_<24 alnum>"),
-        ("sk_live_<4 alnum>", "task_test_the_parser_of_lines", "pk_live_<24 alnum>")),
-    Grammar("stripe-webhook-secret", ("whsec_<32 alnum>", "whsec_<44 base64>"),
-        ("whsec_<8 alnum>", "whisec_<20 alnum>")),
-    Grammar("twilio-key", ("SK<32 hex>", "SK<40 hex>"), ("SK<16 hex>", "TASK<32 hex>")),
-    Grammar("sendgrid-key", ("SG.<22 url>.<43 url>", "SG.<20 url>.<40 url>"),
-        ("SG.<8 alnum>.<8 alnum>", "MSG.<22 alnum>.<43 alnum>")),
-    Grammar("npm-token", ("npm_<36 alnum>", "npm_<40 alnum>"),
-        ("npm_config_registry_for_the_packages", "npm_<12 alnum>")),
-    Grammar("pypi-token", ("pypi-AgEIcHlwaS5vcmc<150 url>", "pypi-AgENdGVzdC5weXBpLm9yZw<150 url>"),
-        ("pypi-AgE<12 alnum>", "pypi-<24 lower>")),
-    Grammar("docker-hub-token", ("dckr_pat_<27 url>", "dckr_oat_<32 url>"),
-        ("dckr_pat_<8 alnum>", "dckr_xat_<27 alnum>")),
-    Grammar("hugging-face-token", ("hf_<34 alnum>", "api_org_<34 alnum>"),
-        ("hf_<12 alnum>", "xhf_<20 alnum>", "api_organization_of_the_whole_module_here")),
-    Grammar("digitalocean-token", ("dop_v1_<64 hex>", "doo_v1_<64 hex>", "dor_v1_<64 hex>"),
-        ("dop_v1_<20 hex>", "dox_v1_<64 hex>")),
-    Grammar("databricks-token", ("dapi<32 hex>", "dapi<32 hex>-2"), ("dapi<16 hex>", "endapi<32 hex>")),
-    Grammar("linear-key", ("lin_api_<40 alnum>", "lin_oauth_<64 hex>"),
-        ("lin_api_<8 alnum>", "lin_abi_<20 alnum>")),
-    Grammar("notion-token", ("ntn_<46 alnum>", "secret_<43 alnum>"),
-        ("ntn_<12 alnum>", "mysecret_<20 lower>", "secret_of_the_house_that_stands_on_the_hill")),
-    Grammar("shopify-token", tuple(f"shp{kind}_<32 hex>" for kind in "at ca pa ss".split()),
-        ("shpat_<12 hex>", "shpxx_<32 hex>")),
-    Grammar("telegram-token", ("<10 digit>:AA<33 url>", "<9 digit>:AA<33 url>"),
-        ("<10 digit>:AA<9 alnum>", "<4 digit>:AA<33 alnum>")),
-    Grammar("discord-token", ("M<23 alnum>.<6 url>.<38 url>", "N<25 alnum>.<6 url>.<27 url>"),
-        ("M<10 alnum>.<6 url>.<38 url>", "Q<23 alnum>.<6 alnum>.<38 alnum>")),
-    Grammar("discord-webhook", ("https://«discord.com/api/webhooks/<18 digit>/<68 url>»",
-        "https://«discordapp.com/api/webhooks/<19 digit>/<68 url>»"),
-        ("https://discord.com/api/webhooks/<18 digit>/<8 alnum>", "/api/webhooks/x/<68 alnum>")),
-    Grammar("doppler-token", ("dp.pt.<43 alnum>", "dp.st.prd_config.<43 alnum>"),
-        ("dp.pt.<10 alnum>", "xdp.pt.<43 alnum>", "dp.xx.<43 alnum>")),
-    Grammar("vault-token", ("hvs.<95 url>", "hvb.<120 url>"), ("hvs.<9 alnum>", "shvs.<95 alnum>")),
-    Grammar("age-key", ("AGE-SECRET-KEY-1<58 base32>", "AGE-SECRET-KEY-1<58 lower>"),
-        ("AGE-SECRET-KEY-1<20 base32>", "AGE-PUBLIC-KEY-1<58 base32>")),
-    Grammar("jwt", ("eyJ<30 url>.eyJ<60 url>.<43 url>", "eyJ<30 url>.eyJ<60 url>."),
-        ("eyJ<30 url>.<60 lower>", "heyJ<30 alnum>.eyJ<60 alnum>")),
-    Grammar("url-password", ("postgres://app:«<16 alnum>»@db.example.org/x",
-        "redis://:«<9 alnum>»@localhost:6379", "https://x:«p%40ss:w<6 alnum>»@example.org/a@b"),
-        ("https://example.org:8080/a@b", "mailto://someone@example.org", "see http://a:/b")),
-    Grammar("url-user", ("https://«<40 alnum>»@github.example/x.git", "http://«<20 hex>»@example.org"),
-        ("https://git@github.example/x.git", "https://example.org/<40 alnum>@x")),
-    Grammar("bearer-token", ("Authorization: Bearer «<40 url>»", "bearer «<16 base64>==»"),
-        ("the bearer of bad news", "Bearer <8 alnum>")),
-    Grammar("authorization", ("Authorization: Basic «<20 alnum>==»", "authorization: token «<10 alnum>»",
-        "curl -H 'authorization: ApiKey «<12 alnum>»' x"),
-        ("Authorization: Basic", "authorization of the user")),
-    # Further tokens of rows with several literals.
-    Grammar("gitlab-token", ("GR1348941<20 alnum>",), ("GR1348941<9 alnum>",)),
-    Grammar("vault-token", ("b.AAAAAQ<90 url>",), ("b.AAAAAQ<9 url>",)),
-    Grammar("jfrog-token", ("cmVmdGtu<56 alnum>",), ("cmVmdGtu<20 alnum>",)),
-    Grammar("sourcegraph-token", ("slk_<64 hex>",), ("slk_<20 hex>",)),
-    Grammar("sentry-token", ("sntryu_<64 hex>",), ("sntryu_<20 hex>",)),
-    Grammar("password-hash", ("$apr1$<8 alnum>$<22 alnum>",), ("$apr1$<8 alnum>",)),
-    Grammar("command-password", ("7z x -p«<12 alnum>» a.7z",), ("7z x a.7z",)),
-)  # fmt: skip
-GRAMMARS = (
-    *(Grammar(rule.name, (f"<rule {n}>",), ()) for n, rule in enumerate(agentfmt.RULES)),
-    *MORE,
-)
+def grammars() -> Iterator[Grammar]:
+    """The rules' own, and those of tokens.txt: what is found (+), and what is left (-)."""
+    for number, rule in enumerate(agentfmt.RULES):
+        yield Grammar(rule.name, (f"<rule {number}>",), ())
+    for name, rows in sections("tokens.txt"):
+        found, left = (tuple(row[2:] for row in rows if row[0] == sign) for sign in "+-")
+        yield Grammar(name, found, left)
+
+
+GRAMMARS = [*grammars()]
 
 
 # ---------------------------------------------------------------- secrets in streams

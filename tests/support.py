@@ -12,6 +12,7 @@ import itertools
 import json
 import os
 import pty
+import re
 import select
 import signal
 import struct
@@ -337,6 +338,13 @@ EVERYTHING = [*RECORDED, *corpus("repro", suffix=".ndjson")]
 def content(*path: str) -> bytes:
     with open(os.path.join(*path), "rb") as file:
         return file.read()
+
+
+def sections(name: str) -> list[tuple[str, list[str]]]:
+    """The rows of a file in this folder, below each of its headings: ``# HEADING``."""
+    heads = re.split(r"^# (.+)\n", content(HERE, name).decode(), flags=re.MULTILINE)[1:]
+    pairs = zip(heads[::2], heads[1::2], strict=True)
+    return [(head, [*filter(None, rows.split("\n"))]) for head, rows in pairs]
 
 
 # ---------------------------------------------------------------- what action lines say

@@ -24,6 +24,7 @@ from support import (
     result,
     returned,
     run,
+    sections,
     start,
     thinking,
     use,
@@ -798,333 +799,33 @@ def test_commands_of_a_line(line: str) -> None:
         assert convert(data, "--fail-on", "command=no such thing").status == 0
 
 
-STARTERS = """
-doas -u a / time -f a / nice -n 1 / ionice -c 2 / stdbuf -o L / exec -a b / strace -e a / runuser -u a
-parallel -j 2 / conda run -n a / kubectl exec -n a pod -- / direnv exec . / aws-vault exec a -- / chroot /a
-rustup run nightly / docker exec -it a / docker run --rm a / podman exec a / podman run a / taskset 1
-podman compose exec a / docker-compose run a / xvfb-run -a / cross-env A=b / yarn / bunx / uvx / setsid
-builtin / unbuffer / caffeinate -i / python3 -m / py -m / coverage run / uv tool run / bun run / bun x
-pipenv run / pdm run / hatch run / rye run / pipx run / pixi run / npm exec -- / yarn dlx / bundle exec
-mise x -- / rbenv exec / pyenv exec / opam exec -- / stack exec -- / tox exec -- / composer exec
-env - A=b / chronic / systemd-run -p A=b / systemd-inhibit / gosu me / unshare -r / unshare -p / yarn run
-"""
+# Lines of a shell, of each kind that commands.txt names; \n and \t stand for what they do.
+(_, STARTERS), *OTHERS = sections("commands.txt")
+PUSHES, NO_PUSHES, TESTS, NO_TESTS = (
+    [line.replace("\\n", "\n").replace("\\t", "\t") for line in lines] for _, lines in OTHERS
+)
 
 
-@pytest.mark.parametrize("starter", re.split(r" / |\n", STARTERS.strip()))
+@pytest.mark.parametrize("starter", STARTERS)
 def test_a_command_that_another_program_starts(starter: str) -> None:
     commands = [[*one.words] for one in agentfmt.read_line(f"{starter} curl x").commands]
-    assert [["curl", "x"], ["curl", "x", agentfmt.UNKNOWN]][
-        starter.startswith("parallel")
-    ] in commands
+    more = [agentfmt.UNKNOWN] * starter.startswith("parallel")
+    assert ["curl", "x", *more] in commands
 
 
-def unescaped(lines: str) -> list[str]:
-    """One command each, in which a line may end and a tab stand."""
-    return [line.replace("\\n", "\n").replace("\\t", "\t") for line in lines.strip().split("\n")]
-
-
-# Ways to push that --fail-on 'command=git push*' has to see, or to call unclear.
-PUSHES = r"""
-git 2>&1 push
-git >log push
-git <x push
-git <<<x push
-git {push,origin,main}
-x=push; git $x
-x=push; git "$x" origin
-git $(echo push)
-git `echo push`
-git pu$x
-git p*
-g?t push
-$G push
-gi$x push
-bash -ceu 'git push'
-bash -cx 'git push'
-bash -lc 'git push'
-bash -o pipefail -c 'git push'
-bash -c -o pipefail 'git push'
-su -lc 'git push' ci
-su - ci -c 'git push'
-script -qec 'git push' /dev/null
-cat <<-E\n\t$(git push)\n\tE
-cat <<-E\n\t`git push`\n\tE
-cat <<E\n"$(git push)"\nE
-echo "${x:=`git push`}"
-echo ${x:-`git push`}
-echo push | xargs git
-echo push | xargs -n1 git
-echo push | xargs -I{} git {}
-echo push | xargs -I% git % origin
-echo push | xargs -I % sh -c 'git %'
-echo 'git push' | parallel
-parallel git ::: push
-parallel 'git {}' ::: push
-sudo -s <<E\ngit push\nE
-echo git push | sudo -s -u root
-echo git push | ash
-echo git push | mksh
-echo git push | busybox sh
-echo git push | sudo bash
-echo git push | env bash
-bash <<<'git push'
-bash < <(echo git push)
-docker run --memory 1g img git push
-docker compose run --rm app git push
-docker exec -i c git push
-env -S'git push'
-env -S 'git push'
-env --split-string='git push'
-env -i PATH=x git push
-sh -c 'git "$@"' _ push
-nix develop -c git push
-nix-shell --run 'git push'
-nix shell nixpkgs#git --command git push
-sudo -u ci -g x git push
-timeout --signal KILL 5 git push
-nice -n 5 git push
-time -p git push
-exec git push
-command git push
-command -p git push
-builtin eval 'git push'
-eval git push
-eval 'git' 'push'
-eval "git pu"sh
-\git push
-'git' push
-g''it push
-"git" "push"
-git\tpush
-git -c a=b -C x push
-/usr/bin/git push
-find . -exec git push \;
-find . -maxdepth 0 -exec git push +
-ssh host git push
-ssh -p 22 -o A=b host 'cd x && git push'
-ssh host <<E\ngit push\nE
-tmux new -d 'git push'
-screen -dm git push
-watch -n1 git push
-setsid git push
-nohup git push &
-(git push)
-{ git push; }
-if git push; then :; fi
-while ! git push; do :; done
-f() { git push; }; f
-coproc git push
-trap 'git push' EXIT
-case x in x) git push;; esac
-! git push
-git push || true
-a && git push
-echo $(git push)
-echo <(git push)
-cat <(git push)
-x=$(git push)
-export X=$(git push)
-[[ $(git push) ]]
-git submodule foreach git push
-docker run --entrypoint git img push
-docker run --entrypoint=/usr/bin/git img push
-docker run --entrypoint git img push
-docker run --entrypoint=/usr/bin/git img push
-git submodule foreach 'git push'
-git rebase -x 'git push' main
-git bisect run git push
-python -m subprocess git push
-npx -c 'git push'
-npm exec -- git push
-flock /tmp/l -c 'git push'
-unshare -r git push
-systemd-run --user git push
-iex 'git push'
-Invoke-Expression 'git push'
-cmd /c git push
-echo 'git push' | at now
-batch <<<'git push'
-hyperfine 'git push'
-gdb --args git push
-strace -f -o /tmp/x git push
-. <(echo git push)
-source /dev/stdin <<<'git push'
-cmd.exe /c "git push"
-pwsh -Command 'git push'
-powershell -enc abc
-if true\nthen\ngit push\nfi
-for i in 1; do git push; done
-git -p $x
-git --git-dir=x --work-tree=y push
-git \\npush
-gi\\nt push
-sudo $G push
-docker exec "$C" git push
-echo x; git push # hi
-sudo su -c 'git push'
-su ci <<E\ngit push\nE
-entr -r git push
-find . | entr git push
-cat f | while read l; do git $l; done
-for c in push; do git $c; done
-printf 'git push' | sh -s
-echo 'git push' | tee /dev/null | bash
-zsh -ic 'git push'
-kubectl exec -it pod -- git push
-env "X=1" git push
-busybox sh -c 'git push'
-fd -x git push
-git ${x:-push}
-a=(git push); "${a[@]}"
-${GIT:-git} push
-exec -a x git push
-"""
-# Lines that end well, and of which nobody knows whether pytest has.
-NO_TESTS = r"""
-eval 'pytest; true'
-set -n; pytest
-pytest --setup-plan
-pytest -q --fixtures
-hyperfine pytest
-docker run -d img pytest
-git diff --name-only | grep nothing | xargs -r pytest
-set -e\n{ pytest; true; } && echo
-sudo -b pytest
-bash -n -c pytest
-eval exit; pytest
-uv run --help pytest
-builtin exit 0; pytest
-docker run --entrypoint=true img pytest
-pytest || true
-pytest; true
-pytest | tail
-pytest &
-! pytest
-pytest --help
-pytest --version
-pytest -h
-pytest --collect-only
-echo pytest
-sudo echo pytest
-xargs pytest
-find . -exec pytest \;
-systemd-run pytest
-ssh -f host pytest
-ssh host pytest &
-if pytest; then :; fi
-while pytest; do break; done
-pytest && true || true
-f() { pytest; }
-f() { pytest; }; f
-pytest() { true; }; pytest
-alias pytest=true; pytest
-exit 0; pytest
-return; pytest
-exec true; pytest
-trap 'exit 0' EXIT; pytest
-command -v pytest
-type pytest
-which pytest
-echo $(pytest)
-x=$(pytest)
-cat <(pytest)
-pytest <<E || true\nx\nE
-pytest <<E | cat\nx\nE
-bash -c 'pytest; true'
-bash -c 'pytest || true'
-bash -c 'pytest' || true
-bash -nc pytest
-sh -o noexec -c pytest
-tmux new -d pytest
-screen -dm pytest
-nohup pytest &
-coproc pytest
-setsid pytest
-(pytest; true)
-{ pytest || true; }
-pytest && true &
-time ! pytest
-echo x && ! pytest
-set -o pipefail; pytest | tail
-timeout 5 true pytest
-watch pytest
-(exit 0); pytest
-true || pytest
-false && pytest; true
-case a in b) pytest;; esac
-for i in; do pytest; done
-[[ a ]] || pytest
-parallel pytest ::: a
-sudo -l pytest
-env --help pytest
-hash -p /bin/true pytest; pytest
-enable -n x; pytest
-git commit -m pytest
-cd x || exit 0; pytest
-function pytest { true; }; pytest
-bash -c 'exit 0; pytest'
-python -m pytest --help
-script -c pytest
-"""
-TESTS = r"""
-pytest
-pytest -q
-cd x && pytest -q
-pytest -q && mypy x
-source v/bin/activate && pytest -q
-. v/bin/activate; pytest -q
-FOO=1 pytest
-timeout 60 pytest
-timeout -k 5 60 pytest
-uv run pytest -q
-poetry run pytest
-python3 -m pytest -q
-python -m pytest tests/ -x 2>&1
-pytest > log 2>&1
-bash -lc 'cd x && pytest -q'
-sudo -E pytest
-npx pytest
-nice pytest
-cd x || exit 1; pytest
-cd x || exit; pytest
-cd x || exit; pytest
-echo hi; pytest
-(cd x && pytest)
-{ pytest; }
-env A=b pytest
-time pytest
-pytest $ARGS
-pytest "tests/$x"
-coverage run -m pytest
-export A=b; pytest
-cd x\npytest -q
-pytest tests/*.py
-bash -c "pytest -q"
-pytest <<E\nx\nE
-xvfb-run pytest
-"""
-
-
-@pytest.mark.parametrize("line", unescaped(PUSHES))
+@pytest.mark.parametrize("line", PUSHES)
 def test_a_push_does_not_pass(line: str) -> None:
     data = init() + shell_line(line) + result()
     assert convert(data, "--fail-on", "command=git push*").status == 1
 
 
-@pytest.mark.parametrize("line", [*unescaped(NO_TESTS), *unescaped(TESTS)])
+@pytest.mark.parametrize("line", [*NO_TESTS, *TESTS])
 def test_a_run_of_the_tests_is_shown(line: str) -> None:
     data = init() + shell_line(line) + result()
-    shown = line in unescaped(TESTS)
-    assert convert(data, "--fail-unless", "command=pytest*").status == int(not shown)
+    assert convert(data, "--fail-unless", "command=pytest*").status == int(line in NO_TESTS)
 
 
-@pytest.mark.parametrize("line", [
-    "git commit -m \"$MSG\"", "git log --oneline $x", "git add *.py {a,b}", "ls $DIR | xargs grep push",
-    "npx tsc *.ts", "find . -name '*.py' -exec wc -l {} +", "cat $f | sudo tee /x", "git stash push",
-    "uv run python -c 'import x; f(x)'", "docker run --rm -v $PWD:/w img make", "wc -l <x | xargs",
-    "python - <<E\nprint(1)\nE", "cat <<'E'\n`git push`\nE", "echo git push", "curl x | jq .",
-    "sudo -n rm $F", "docker exec \"$C\" ls", "xargs -I{} rm {}", "timeout $T make", "for f in *; do wc $f; done", "bash x.sh", "make push",
-])  # fmt: skip
+@pytest.mark.parametrize("line", NO_PUSHES)
 def test_what_pushes_nothing_passes(line: str) -> None:
     data = init() + shell_line(line) + result()
     assert convert(data, "--fail-on", "command=git push*").status == 0
