@@ -1103,10 +1103,6 @@ def test_a_plan_that_is_proposed_is_shown_once() -> None:
     assert convert(data, "-m", "final").lines == ["Here it is.", "# Plan", "1. Look"]
 
 
-def collab(tool: str, **members: Any) -> Line:
-    return item("collab_tool_call", identity=tool, tool=tool, status="completed", **members)
-
-
 # ---------------------------------------------------------------- the smallest real faults
 
 FAULTS: dict[str, Any] = {  # the verdicts, and the lines with -d

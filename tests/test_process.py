@@ -119,13 +119,6 @@ def finish(process: subprocess.Popen[bytes]) -> Ended:
     return Ended(stdout, stderr.decode(), process.returncode)
 
 
-def wait_until(condition: Callable[[], bool]) -> None:
-    limit = time.monotonic() + TIMEOUT
-    while not condition():
-        assert time.monotonic() < limit
-        time.sleep(0.01)
-
-
 def reads(process: subprocess.Popen[bytes]) -> None:
     """Wait for the answer to a first event: then its signal handlers are installed."""
     write(process, b'{"type":"ready"}\n')

@@ -172,9 +172,25 @@ def test_reason(lines: list[bytes], why: str) -> None:
     assert failures(convert([init(), *lines])) == [("5f0e4a1c (stdin:1)", why)]
 
 
-def test_prose_before_a_result_is_not_the_reason_of_the_next_run() -> None:
-    ended = convert([init(), b"harmless\n", END, init()])
-    assert failures(ended) == [("5f0e4a1c (stdin:4)", ENDED_SO.format("1 event"))]
+OPEN_READ = "; 1 call open (read a)"
+
+
+@pytest.mark.parametrize(("lines", "failed"), [
+    pytest.param([init(), b"harmless\n", END, init()],
+        [("5f0e4a1c (stdin:4)", ENDED_SO.format("1 event"))], id="prose before a result"),
+    pytest.param({"one": [user(None)], "two": [user(None), result(None)]},
+        [("(one:1)", ENDED_SO.format("1 event"))], id="without a session it ends with its file"),
+    pytest.param([init("A"), init("B"), started("1", session=None), result("A"),
+        init("C"), started("2", session=None), result("C")],
+        [("B (stdin:2)", ENDED_SO.format("2 events") + OPEN_READ)],
+        id="an event without a session follows the one before it"),
+    pytest.param([*map(init, "ABC"), *map(user, "ABC"), *(started(session=s) for s in "ABC"),
+        *map(user, "ABC"), result("B")],
+        [(run, ENDED_SO.format("4 events") + OPEN_READ) for run in ("A (stdin:1)", "C (stdin:3)")],
+        id="interleaved events are counted by run"),
+])  # fmt: skip
+def test_which_runs_fail(lines: Any, failed: list[tuple[str, str]]) -> None:
+    assert failures(convert(lines)) == failed
 
 
 def test_untyped_events_only() -> None:
@@ -189,51 +205,15 @@ def test_untyped_events_only() -> None:
 # ---------------------------------------------------------------- sessions
 
 
-def test_a_run_without_a_session_ends_with_its_file() -> None:
-    ended = convert({"one": [user(None)], "two": [user(None), result(None)]})
-    assert failures(ended) == [("(one:1)", ENDED_SO.format("1 event"))]
-
-
 def test_a_session_spans_files() -> None:
     files = {"one": [init(), started()], "two": [b"\n", completed(), END], "three": [OTHER]}
     assert convert(files) == Ended(f"{label('read')}\n".encode(), "", OK)
 
 
-def test_an_empty_session_does_not_count() -> None:
-    assert convert([user(""), result(None)]) == Ended(b"", "", OK)
-
-
-def test_an_event_without_a_session_follows_the_one_before_it() -> None:
-    lines = [
-        init("A"),
-        init("B"),
-        started("1", session=None),  # B's
-        result("A"),
-        init("C"),
-        started("2", session=None),  # C's
-        result("C"),
-    ]
-    assert failures(convert(lines)) == [("B (stdin:2)", ENDED_SO.format("2 events") + OPEN_READ)]
-
-
-OPEN_READ = "; 1 call open (read a)"
-
-
-def test_interleaved_events_are_counted_by_run() -> None:
-    lines = [f(s) for f in (init, user, started_in, user) for s in "ABC"]
-    ended = convert([*lines, result("B")])
-    why = ENDED_SO.format("4 events") + OPEN_READ
-    assert failures(ended) == [("A (stdin:1)", why), ("C (stdin:3)", why)]
-
-
-def started_in(session: str) -> bytes:
-    return started(session=session)
-
-
-@pytest.mark.parametrize("shape", ["{}", "[1]", "7", "null", "true"])
-def test_a_session_that_is_not_a_string_does_not_count(shape: str) -> None:
-    lines = [b'{"type":"user","session_id":' + shape.encode() + b"}\n", result(None)]
-    assert convert(lines).status == OK
+@pytest.mark.parametrize("name", [b'""', b"{}", b"[1]", b"7", b"null", b"true"])
+def test_what_names_no_session_does_not_count(name: bytes) -> None:
+    lines = [b'{"type":"user","session_id":%b}\n' % name, result(None)]
+    assert convert(lines) == Ended(b"", "", OK)
 
 
 # ---------------------------------------------------------------- limits and memory

@@ -453,19 +453,8 @@ def test_what_code_of_codex_calls(code: str, found: list[tuple[str, str]]) -> No
     assert {row["status"] for row in rows} == {"ok"}
 
 
-def message_to(author: str, recipient: str, kind: str, text: str) -> bytes:
-    head = f"Message Type: {kind}\nTask name: /root/look\nSender: {author}\nPayload:\n"
-    texts = [{"type": "input_text", "text": head}, {"type": "input_text", "text": text}]
-    sent = {"author": author, "recipient": recipient, "content": texts}
-    return codex("response_item", type="agent_message", **sent)
-
-
 def labels(data: bytes) -> list[str]:
     return convert(data, "-t", "text").lines
-
-
-def content_of(event: dict[str, Any]) -> str:
-    return str(event["message"]["content"][0]["text"])
 
 
 @pytest.mark.parametrize("title", ["Context from my IDE setup:", "Files mentioned by the user:"])

@@ -69,9 +69,9 @@ def words_of(said: Any) -> str:
     return "".join(block["text"] for block in said["message"]["content"])
 
 
-def said(output: bytes, kind: str) -> list[str]:
+def said(output: bytes, style: str = "partial") -> list[str]:
     """What the deltas say, one text an event."""
-    lines = output.splitlines()
+    lines, kind = output.splitlines(), "thinking" if style == "thinking" else "assistant"
     return [words(line) for line in lines if json.loads(line)["type"] == kind]
 
 
@@ -88,7 +88,7 @@ def check(texts: Sequence[str], style: str, known: dict[str, list[str]] | None =
     whole = "".join(texts)
     made_of = STYLES[style](texts)
     ended = redact(stream(made_of), *STREAM, known=known)
-    found = said(ended.stdout, "thinking" if style == "thinking" else "assistant")
+    found = said(ended.stdout, style)
     assert len(found) == len(texts)
     assert "".join(found) == hide_in_a_run(whole, known or {})
     return found
@@ -199,15 +199,21 @@ def test_a_replay_is_redacted_like_its_deltas(text: str, places: list[int]) -> N
     texts = cuts(text, places)
     replay = assistant(text, timestamp_ms=7, model_call_id="m")
     ended = redact(stream([*partial(texts), replay, started(), completed()]), *STREAM, known=KNOWN)
-    *deltas, whole = said(ended.stdout, "assistant")
+    *deltas, whole = said(ended.stdout)
     assert unnamed("".join(deltas)) == unnamed(whole) == unnamed(hide_in_a_run(text, KNOWN))
 
 
-def test_a_replay_that_looks_like_a_delta() -> None:
-    asked = event("interaction_query", subtype="request")
-    lines = [init(), *partial([TOKEN[:9], TOKEN[9:], TOKEN]), asked]
-    found = said(redact(b"".join(lines), *STREAM).stdout, "assistant")
-    assert found == [MARKER, "", MARKER]
+@pytest.mark.parametrize(("lines", "found"), [
+    pytest.param([*partial([TOKEN[:9], TOKEN[9:], TOKEN]),
+        event("interaction_query", subtype="request")], [MARKER, "", MARKER],
+        id="a replay that looks like a delta"),
+    pytest.param([*partial([""]), started(), *plain([TOKEN[:20], TOKEN[20:]]), result()],
+        ["", MARKER, ""], id="an empty delta begins no segment"),
+    pytest.param(partial([TOKEN[:12] + "ghp_" + TOKEN[:3]]), [MARKER],
+        id="the input ends behind two anchors"),
+])  # fmt: skip
+def test_a_token_in_pieces(lines: list[bytes], found: list[str]) -> None:
+    assert said(redact(b"".join([init(), *lines]), *STREAM).stdout) == found
 
 
 def test_a_delta_that_looks_like_a_replay() -> None:
@@ -220,7 +226,7 @@ def test_segments_are_decided_separately(style: str) -> None:
     """Two halves with a call between them are not one secret: nothing joins them."""
     lines = [*STYLES[style]([TOKEN[:9]]), started(), completed(), *STYLES[style](["x"])]
     ended = redact(stream(lines), *STREAM)
-    assert said(ended.stdout, "thinking" if style == "thinking" else "assistant")[0] == TOKEN[:9]
+    assert said(ended.stdout, style)[0] == TOKEN[:9]
 
 
 RUNS = ("run-a", "run-b", "run-c")
@@ -276,8 +282,7 @@ def test_a_key_without_its_end_hides_the_rest_of_the_segment(style: str) -> None
     found = check([*f"a\n{key}"], style)
     assert "".join(found) == "a\n[REDACTED:private-key]"
     lines = [*STYLES[style]([key, "\nx"]), started(), completed(), *STYLES[style](["free"])]
-    kind = "thinking" if style == "thinking" else "assistant"
-    assert said(redact(stream(lines), *STREAM).stdout, kind)[-1] == "free"
+    assert said(redact(stream(lines), *STREAM).stdout, style)[-1] == "free"
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
@@ -295,8 +300,7 @@ def test_deltas_that_cut_a_surrogate_pair(style: str) -> None:
     first = "a pass\ud83d"
     for texts in ([first, "\ude00word😀 b"], [first, "\ude00word\ud83d", "\ude00 b"]):
         ended = redact(stream(STYLES[style](texts)), *STREAM, known={"k": [value]})
-        kind = "thinking" if style == "thinking" else "assistant"
-        assert "".join(said(ended.stdout, kind)) == "a [REDACTED:k] b"
+        assert "".join(said(ended.stdout, style)) == "a [REDACTED:k] b"
 
 
 # ---------------------------------------------------------------- long lines
@@ -324,8 +328,7 @@ def test_long_lines_whatever_the_cut(size: int, blank: int | None, end: str) -> 
     ):
         texts = [text[at : at + piece] for at in range(0, len(text), piece)]
         ended = redact(stream(STYLES[style](texts)), *STREAM)
-        kind = "thinking" if style == "thinking" else "assistant"
-        outputs.add("".join(said(ended.stdout, kind)))
+        outputs.add("".join(said(ended.stdout, style)))
     assert len(outputs) == 1
     line = text.split("\n")[1]  # which CR belongs to
     (output,) = outputs
@@ -385,27 +388,19 @@ def emitted(lines: Sequence[bytes], **more: Any) -> list[int]:
     return left
 
 
-def test_text_leaves_with_its_line() -> None:
-    lines = [init(), *partial(["one ", "line", "\n", "next"]), started(), result()]
-    assert emitted(lines) == [1, 1, 1, 4, 4, 6, 7]
-
-
-def test_thinking_that_is_complete_holds_nothing() -> None:
-    lines = [
-        init(), *thoughts(["a", "b"]), event("thinking", subtype="completed"),
-        *partial(["line\n", "", "x"]), started(), result(),
-    ]  # fmt: skip
-    assert emitted(lines) == [1, 1, 1, 4, 5, 6, 6, 8, 9]
-
-
-def test_runs_never_wait_for_each_other() -> None:
-    lines = [init("a"), *partial(["held"], "a"), init("b"), *partial(["x\n"], "b"), user("b")]
-    assert emitted(lines) == [1, 1, 2, 3, 4]
-
-
-def test_other_events_queue_behind_held_text() -> None:
-    lines = [init(), *thoughts(["held"]), event("retry"), event("connection"), *thoughts(["\n"])]
-    assert emitted(lines) == [1, 1, 1, 1, 5]
+@pytest.mark.parametrize(("lines", "left"), [
+    pytest.param([init(), *partial(["one ", "line", "\n", "next"]), started(), result()],
+        [1, 1, 1, 4, 4, 6, 7], id="text leaves with its line"),
+    pytest.param([init(), *thoughts(["a", "b"]), event("thinking", subtype="completed"),
+        *partial(["line\n", "", "x"]), started(), result()],
+        [1, 1, 1, 4, 5, 6, 6, 8, 9], id="thinking that is complete holds nothing"),
+    pytest.param([init("a"), *partial(["held"], "a"), init("b"), *partial(["x\n"], "b"), user("b")],
+        [1, 1, 2, 3, 4], id="runs never wait for each other"),
+    pytest.param([init(), *thoughts(["held"]), event("retry"), event("connection"),
+        *thoughts(["\n"])], [1, 1, 1, 1, 5], id="other events queue behind held text"),
+])  # fmt: skip
+def test_when_lines_leave(lines: list[bytes], left: list[int]) -> None:
+    assert emitted(lines) == left
 
 
 # ---------------------------------------------------------------- the end, signals
@@ -441,13 +436,7 @@ def test_end_of_input_hides_the_beginning_of_known_values() -> None:
         text = "see " + "correct horse battery"[:length]
         output = redact(b"".join([init(), *partial([text])]), *STREAM, known=known).stdout
         hidden = "see [REDACTED:k]" if length > 3 else text
-        assert said(output, "assistant") == [hidden]
-
-
-def test_end_of_input_hides_from_the_first_anchor() -> None:
-    text = TOKEN[:12] + "ghp_" + TOKEN[:3]
-    output = redact(b"".join([init(), *partial([text])]), *STREAM).stdout
-    assert said(output, "assistant") == [MARKER]
+        assert said(output) == [hidden]
 
 
 @pytest.mark.parametrize("code", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
@@ -462,7 +451,7 @@ def test_a_signal_in_the_middle_of_a_secret(code: int) -> None:
     rest, _ = process.communicate(timeout=20)
     assert process.returncode == 128 + code
     assert words(got[1]) == "done\n"
-    assert said(rest, "assistant") == [MARKER]
+    assert said(rest) == [MARKER]
 
 
 # ---------------------------------------------------------------- stretches of deltas
@@ -486,18 +475,6 @@ def test_events_without_a_type_are_not_deltas() -> None:
     assert redact(data, "-t", "stream-json", "--thinking", "-r", "secrets").stdout == data
 
 
-def test_an_empty_delta_does_not_begin_a_segment() -> None:
-    lines = [
-        init(),
-        *partial([""]),
-        started(),
-        *STYLES["plain"]([TOKEN[:20], TOKEN[20:]]),
-        result(),
-    ]
-    ended = redact(b"".join(lines), "-t", "stream-json", "-r", "secrets")
-    assert said(ended.stdout, "assistant") == ["", MARKER, ""]
-
-
 @pytest.mark.parametrize("size", [5, 11, 500])
 @pytest.mark.parametrize(
     "long", [LONG_LINE - 18, LONG_LINE - 16, LONG_LINE - 12, LONG_LINE - 1, LONG_LINE]
@@ -508,7 +485,7 @@ def test_a_private_key_begins_where_a_line_is_too_long(long: int, size: int) -> 
     texts = [line[:-100], *(rest[at : at + size] for at in range(0, len(rest), size))]
     events = [init(), *partial(texts), result()]
     ended = redact(b"".join(events), "-t", "stream-json", "-r", "secrets")
-    whole = "".join(said(ended.stdout, "assistant"))
+    whole = "".join(said(ended.stdout))
     assert whole == line + "[REDACTED:private-key]\nafter"
     assert redact(events, "-t", "stream-json", "-r", "secrets") == ended  # an event each read
 
@@ -551,7 +528,7 @@ def test_words_that_waited_too_long(cut: int) -> None:
     texts = [f"a {TOKEN[:cut]}", TOKEN[cut:34], f"{TOKEN[34:]} b", " c\n"]
     chunks = [chunk for line in partial(texts) for chunk in (line, b"")]
     done = redact(chunks, *STREAM, "--max-wait", "0").stdout
-    assert said(done, "assistant") == [f"a {MARKER}", "", " b", " c\n"]
+    assert said(done) == [f"a {MARKER}", "", " b", " c\n"]
 
 
 def test_a_silence_lets_words_leave() -> None:
@@ -613,7 +590,7 @@ def fuzz(count: int, seed: int) -> tuple[int, int, int]:
         output = b"".join(wrote)
         kinds = [json.loads(line)["type"] for line in output.splitlines()]
         reordered += kinds != [json.loads(line)["type"] for line in lines]
-        found = said(output, "thinking" if style == "thinking" else "assistant")
+        found = said(output, style)
         shown = "".join(found).split("[REDACTED:k]")
         leaks += any(value in piece for value in values for piece in shown)
         different += "".join(found) != scanner.conceal("".join(texts))

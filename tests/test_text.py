@@ -131,6 +131,8 @@ DONE: tuple[tuple[str, Any, Any, str], ...] = (
     ("edit", {"path": f"{CWD}/src/a.py"}, ok(linesAdded=12, linesRemoved=3, beforeFullFileContent="x"),
      "{edit} src/a.py (+12 -3)"),
     ("edit", {"path": "a"}, ok(linesAdded=12, beforeFullFileContent="x"), "{edit} a (+12)"),
+    ("edit", {"path": "a"}, ok(linesAdded=0, linesRemoved=0), "{edit} a (no changes)"),
+    ("edit", {"path": "a"}, ok(linesAdded=1, linesRemoved=0), "{edit} a (+1 -0)"),
     ("edit", {"path": "a"}, ok(linesAdded=1, linesRemoved=1, diffString="--- /dev/null\n+++ b/a"),
      "{write} a (1 line)"),
     ("write", {"path": "s.txt"}, ok(linesCreated=19, fileSize=942), "{write} s.txt (19 lines)"),
@@ -209,6 +211,11 @@ def test_detail_of_a_call_that_happened(tool: str, args: Any, outcome: Any, line
     pytest.param({"failure": {"signal": "SIGKILL"}}, "(error: killed by SIGKILL)", id="signal"),
     pytest.param({"quotaExceeded": {}}, "(error: quotaExceeded)", id="unknown-variant"),
     pytest.param({"quota": {"message": "none left"}}, "(error: none left)", id="unknown-message"),
+    pytest.param({"error": {"error": "Error: no space"}}, "(error: no space)", id="told-once"),
+    pytest.param({"error": {"error": "error: x"}}, "(error: x)", id="told-once-in-small-letters"),
+    pytest.param({"error": {"error": "Error"}}, "(error)", id="nothing-else-told"),
+    pytest.param({"error": {"error": "Errors: 2"}}, "(error: Errors: 2)", id="another-word"),
+    pytest.param({"error": {"error": "TypeError: x"}}, "(error: TypeError: x)", id="its-end"),
 ])  # fmt: skip
 @pytest.mark.parametrize("args", [None, {"path": f"{CWD}/src/a.py"}], ids=["remembered", "given"])
 def test_detail_of_a_call_that_failed(outcome: dict[str, Any], line: str, args: Any) -> None:
@@ -601,19 +608,6 @@ def test_summary_counts_many_names_together() -> None:
     assert "... 80)" in line
 
 
-def test_summary_takes_the_redactions_by_rule() -> None:
-    redaction = agentfmt.EventRedactor(None, frozenset(), [])
-    report = agentfmt.Reporter(agentfmt.Output(b"".join), redaction)  # type: ignore[arg-type]
-    runs = (agentfmt.Run(None, f"stdin:{number}") for number in (1, 2))
-    events = [agentfmt.Event(type="result", raw=b"{}", run=run, kind=agentfmt.END) for run in runs]
-    notes = agentfmt.Notes(report)
-    notes.outside.update({"github-token": 2, "env": 1})
-    summary = agentfmt.Summary(View(), notes)
-    first, second = summary.lines(notes.keep(events, [summary]))
-    assert first.endswith(b"3 redactions (github-token 2, env 1)")
-    assert b"redaction" not in second
-
-
 def test_what_a_run_cost() -> None:
     data = spelled(
         init(model="Opus"),
@@ -918,27 +912,6 @@ def test_words_keep_their_tabs_and_lose_blank_lines_before_them() -> None:
     assert render(spelled(init(), said(code), result()), View(messages="final")).out == shown
     seen, _ = on_terminal(data, "-q", "-m", "all", "--color", "never")
     assert seen.decode().splitlines()[:4] == ["```go", "        x := 1", "", "        y"]
-
-
-@pytest.mark.parametrize(
-    ("why", "shown"),
-    {
-        "Error: no space": "error: no space", "error: x": "error: x", "Error": "error",
-        "Errors: 2": "error: Errors: 2", "TypeError: x": "error: TypeError: x",
-    }.items(),
-)  # fmt: skip
-def test_a_reason_is_told_once(why: str, shown: str) -> None:
-    event = done("editToolCall", {"path": "a"}, {"error": {"error": why}})
-    assert line_of(event).endswith(f"({shown})")
-
-
-def test_a_file_without_changes_did_not_change() -> None:
-    none, some = (ok(linesAdded=count, linesRemoved=0) for count in (0, 1))
-    data = spelled(init(), *(done("editToolCall", {"path": "a"}, one) for one in (none, some)))
-    for events, changed in ((data, True), (data[: data.rindex(b'{"type": "tool_call"')], False)):
-        ended = render(events + spelled(result()), View(detail=True, summary="stdout")).out
-        assert ended[0].endswith("(no changes)")
-        assert (", 1 file changed" in ended[-1]) == changed
 
 
 def test_emphasis_is_shown_as_bold_is() -> None:
