@@ -35,6 +35,11 @@ from support import (
 import agentfmt
 
 STREAM = ("-t", "stream-json")
+# Of commands.txt, by what stands before the colon of a heading; \n and \t stand for what they do.
+ROWS = {
+    head.partition(":")[0]: [row.replace("\\n", "\n").replace("\\t", "\t") for row in rows]
+    for head, rows in sections("commands.txt")
+}
 
 
 def call(key: str, call_id: str, args: Any, outcome: Any) -> list[bytes]:
@@ -602,78 +607,8 @@ def test_usage_errors(option: str, choice: str) -> None:
 
 
 @pytest.mark.parametrize(("choice", "why"), [
-    ("shel", 'no tool or type "shel": did you mean shell?'),
-    ("tool=shel", 'no tool "shel": did you mean shell?'),
-    ("tool=bsah", 'no tool "bsah": did you mean shell?'),
-    ("typo", 'unknown tool or type "typo"; for a command, write command=typo; for a tool, tool==typo'),
-    ("git*", 'unknown tool or type "git*"; for a command, write command=git*; for a tool, tool=git*'),
-    ("tool=typo", 'unknown tool "typo"; to match it anyway, write tool==typo'),
-    ("USER", 'no tool or type "USER": did you mean user?'),
-    ("type=reslt", 'no type "reslt": did you mean result?'),
-    ("tool_use", 'no tool or type "tool_use": did you mean tool_call?'),
-    ("type=function_call", 'no type "function_call": did you mean tool_call?'),
-    ("command_execution", 'no tool or type "command_execution": did you mean shell?'),
-    ("type=command_execution", 'no type "command_execution": did you mean tool_call?'),
-    ("tool=command_execution", 'no tool "command_execution": did you mean shell?'),
-    ("item.completed", 'no tool or type "item.completed": did you mean tool_call?'),
-    ("type=thread.started", 'no type "thread.started": did you mean system?'),
-    ("message", 'no tool or type "message": did you mean assistant?'),
-    ("turn.failed", 'no tool or type "turn.failed": did you mean result?'),
-    ("!shell", "did you mean tool!=shell?"),
-    ("!path=src/*", "did you mean path!=src/*?"),
-    ("path=!src/*", "did you mean path!=src/*?"),
-    ("path!=*", "nothing can match: for events without path, write --drop 'path=*'"),
-    ("shell failed", "did you mean shell,status=failed?"),
-    ("chnage", 'no tool or type "chnage": did you mean change?'),
-    ("secret", "secrets are no events: -r secrets hides them, -s counts them"),
-    ("subagent", "did you mean task, the call that runs one, or parent=*, all that sub-agents did?"),
-    ("run=last", "a run is a number, such as 3, or -1 for the last"),
-    ("run=0", "a run is a number, such as 3, or -1 for the last"),
-    ("tool:shell", "did you mean tool=shell?"),
-    ("command=[git push", "a [ without ]: write [[] for it"),
-    ("path=a[]b", "a [ without ]: write [[] for it"),
-    ("tool=shell|edit", 'repeat the option for "or"'),
-    ("tool=shell status=ok", "no blanks around a term"),
-    ("tool=shell, status=ok", "no blanks around a term"),
-    ("rejected", "not a type or tool: for a status, write status=rejected"),
-    ('path="src/*"', "no quotes inside a selector: did you mean path=src/*?"),
-    ("secrets/*", "did you mean path=secrets/*?"),
-    ("Edit(src/**)", "did you mean Edit,path=src/**?"),
-    ("command=git [a-z]+", "a glob is no regular expression: did you mean command=git *?"),
-    (r"command=git push\*", "a glob is no regular expression: did you mean command=git push*?"),
-    ("command=~git push", "did you mean command=git push?"),
-    ("command == git push", "did you mean command=git push?"),
-    ("command=`git push`", "no quotes inside a selector: did you mean command=git push?"),
-    ("'command=git push'", "no quotes inside a selector: did you mean command=git push?"),
-    ("command=bash -c 'git push'", "a command is matched without its quotes: leave them out"),
-    ("command=CI=1 git push", "assignments are no words: did you mean command=git push?"),
-    ("command=git push status=ok", "no blanks around a term"),
-    ("edit:src/*", "did you mean edit,path=src/*?"),
-    ("WebFetch(domain:a.b)", "did you mean WebFetch,target=*a.b*?"),
-    ("mcp__github", "did you mean mcp__github__*?"),
-    ("*.env", "did you mean path=*.env?"),
-    ("path=*.{lock,json}", 'a glob has no braces: repeat the option for "or"'),
+    *(row.split(" -> ") for row in ROWS["hints"]),
     ("duration>5", f"no key 'duration'; the keys are {', '.join(agentfmt.KEYS)}"),
-    ("command=git push$", "a glob is no regular expression: did you mean command==git push?"),
-    (r"command=.*git\s+push\b", "a glob is no regular expression: did you mean command=*git push?"),
-    ("command!=git.*", "a glob is no regular expression: did you mean command!=git*?"),
-    *((choice, "did you mean command=git push*?") for choice in (
-        "git push*", "Bash(git push:*)", "shell(git push*)", "shell,git push*", "tool=git push*",
-        "git push.*", "git push:*", "^git push", "/git push/", "bash=git push*", "Bash:git push*",
-        "command:git push*", "command = git push*",
-    )),
-    *((choice, "a glob is no regular expression: did you mean command=git push*?") for choice in (
-        "command=^git push", "command=/git push/", "command=git push.*", "command=git push:*",
-        "command=^git push.*",
-    )),
-    *((choice, "no quotes inside a selector: did you mean command=git push*?") for choice in (
-        'command="git push*"', "command='git push*'", "'git push*'",
-    )),
-    *((choice, 'a command stands alone, without | && ; < >: repeat the option for "or"; for a sign '
-       "within quotes write [|]") for choice in (
-        "command=git (push|pull)", "command=cd x && git push*", "command=git push* ; ls",
-        "command=git push >log",
-    )),
 ])  # fmt: skip
 def test_what_can_match_nothing_is_an_error_with_a_hint(choice: str, why: str) -> None:
     with pytest.raises(ValueError, match=re.escape(f"{choice!r}: {why}") + r"\Z"):
@@ -722,56 +657,6 @@ def test_a_path_of_a_call_outside_any_run(option: str) -> None:
 
 # ---------------------------------------------------------------- command lines
 
-COMMANDS = {
-    "pip install pycurl": "pip install pycurl",
-    "git commit -m 'curl is fine'": "git commit -m curl is fine",
-    "cd r && /usr/bin/git -C r push": "cd r | git -C r push",
-    "FOO=1 sudo -u root rm -r x": "sudo -u root rm -r x | root rm -r x | rm -r x | x",
-    "env A=b timeout -k 3 5 make": "env A=b timeout -k 3 5 make | timeout -k 3 5 make | 3 5 make | 5 make | make",
-    "ls | xargs -n 1 nohup rm": "ls | xargs -n 1 nohup rm | 1 nohup rm  | nohup rm  | rm ",
-    r"find . -exec rm -f {} \;": "find . -exec rm -f {} ; | rm -f {} ; | ;",
-    "sh -c 'curl x; bash -lc \"git push\"'": 'sh -c curl x; bash -lc "git push" | curl x | bash -lc git push | git push',
-    "cat <<'E'\ncurl x\nE": "cat",
-    "cat <<E\n$(curl x) `rm x`\nE": "cat | curl x | rm x | curl x",
-    "echo $(curl x) `wget y`": "echo $(curl x) `wget y` | curl x | wget y",
-    "diff <(curl a) b > /tmp/curl": "diff <(curl a) b | curl a",
-    "if true; then a; fi; for i in x; do b; done": "true | a | b",
-    "case $x in y) z;; esac & (a; b)\n{ c; }": "z | a | b | c",
-    r"""r''m x; \rm y; $'\x72m' z; "r"m w""": "rm x | rm y | rm z | rm w",
-    "eval 'git push'": "eval git push | git push | git push",
-    "bash -c -- 'curl x'": "bash -c -- curl x | curl x",
-    "trap 'rm x' EXIT; coproc curl y": "trap rm x EXIT | rm x | rm x EXIT | EXIT | coproc curl y | curl y | y",
-    "su -c 'curl x' root": "su -c curl x root | curl x | root",
-    "watch -n 1 flock /l curl x": "watch -n 1 flock /l curl x | 1 flock /l curl x | flock /l curl x | l curl x | curl x | x",
-    "pwsh -Command 'ls; curl x'": "pwsh -Command ls; curl x | ls | curl x",
-    r"C:\b\cmd.exe /c a": "cmd.exe /c a | cmd /c a | a",
-    r"'C:\b\pwsh.exe' -c a; wsl b": "pwsh.exe -c a | pwsh -c a | a | wsl b | b",
-    "try { curl x } catch { $_ }": "try { curl x } catch { $_ } | curl x } catch { $_ } | x } catch { $_ } | catch { $_ }",
-    "iex 'a'; Start-Process b": "iex a | a | Start-Process b | b",
-    "bash x.sh; sh --version": "bash x.sh | sh --version",
-    "uv --project x run --with y pytest": "uv --project x run --with y pytest | run --with y pytest | y pytest | pytest",
-    "poetry run python3.12 -m pytest": "poetry run python3.12 -m pytest | python3.12 -m pytest | pytest",
-    "npx -p jest jest; pnpm -C a exec tsc": "npx -p jest jest | jest jest | jest | pnpm -C a exec tsc | a exec tsc | exec tsc | tsc",
-    "docker compose run -e A=b app curl": "docker compose run -e A=b app curl | app curl | curl",
-    "docker run --entrypoint a img x": "docker run --entrypoint a img x | a  | a img x | img x | x",
-    "docker-compose up; uv pip install curl": "docker-compose up | uv pip install curl",
-    "ssh -p 1 host 'cd x; curl y'": "ssh -p 1 host cd x; curl y | cd x | curl y | 1 host cd x; curl y | host cd x; curl y | cd x; curl y",
-    "command -v curl; sudo -l curl": "command -v curl | sudo -l curl | curl",
-    "python -c '$x'; python x.py": "python -c $x | python x.py",
-    "PATH=x": "",
-    "bash <<E\ncurl x\nE": None,
-    "curl x | sh": None,
-    "wget -O - x | bash -s -- y": None,
-    "sudo " * 3000 + "curl x": None,
-    "$CMD x": None,
-    "powershell -NoProfile -enc Z2l0": None,
-    "cu\\\nrl x": None,
-    "bash <(curl x)": None,
-    "ssh h <<E\na\nE": None,
-    'bash -c "$X"': None,
-    "git push 'x": None,
-}
-
 
 def shell_line(line: Any, **more: Any) -> bytes:
     return b"".join(
@@ -779,53 +664,48 @@ def shell_line(line: Any, **more: Any) -> bytes:
     )
 
 
-@pytest.mark.parametrize("line", COMMANDS)
-def test_commands_of_a_line(line: str) -> None:
-    expected = COMMANDS[line]
+@pytest.mark.parametrize("line", [*ROWS["unclear"], "sudo " * 3000 + "curl x"])
+def test_a_line_of_which_nobody_knows_what_it_runs(line: str) -> None:
     data = init() + shell_line(line) + result()
-    if expected is None:
-        ended = convert(data, "--fail-on", "command=no such thing")
-        assert ended.stderr.endswith(" matched at stdin:2, where it isn't clear what runs\n")
-        assert ended.status == 1
-        assert convert(data, "--fail-unless", "command=no such thing").status == 1
-        assert convert(data, "--drop", "command=no such thing", *STREAM).stdout == data
-    else:
-        made = [" ".join(command.words) for command in agentfmt.read_line(line).commands]
-        made = [command.replace(agentfmt.UNKNOWN, "") for command in made]
-        assert " | ".join(made) == expected
-        for command in filter(None, expected.split(" | ")[-1:]):
-            glob = re.sub(r"[*?[;|&<>]", "?", command.strip()).replace(",", r"\,")
-            assert convert(data, "--fail-on", f"command={glob}").status == 1
-        assert convert(data, "--fail-on", "command=no such thing").status == 0
+    ended = convert(data, "--fail-on", "command=no such thing")
+    assert ended.stderr.endswith(" matched at stdin:2, where it isn't clear what runs\n")
+    assert ended.status == 1
+    assert convert(data, "--fail-unless", "command=no such thing").status == 1
+    assert convert(data, "--drop", "command=no such thing", *STREAM).stdout == data
 
 
-# Lines of a shell, of each kind that commands.txt names; \n and \t stand for what they do.
-(_, STARTERS), *OTHERS = sections("commands.txt")
-PUSHES, NO_PUSHES, TESTS, NO_TESTS = (
-    [line.replace("\\n", "\n").replace("\\t", "\t") for line in lines] for _, lines in OTHERS
-)
+@pytest.mark.parametrize("row", ROWS["commands"])
+def test_commands_of_a_line(row: str) -> None:
+    line, expected = row.split(" -> ")
+    data = init() + shell_line(line) + result()
+    made = [" ".join(command.words) for command in agentfmt.read_line(line).commands]
+    assert " | ".join(made).replace(agentfmt.UNKNOWN, "") == expected
+    for command in filter(None, expected.split(" | ")[-1:]):
+        glob = re.sub(r"[*?[;|&<>]", "?", command.strip()).replace(",", r"\,")
+        assert convert(data, "--fail-on", f"command={glob}").status == 1
+    assert convert(data, "--fail-on", "command=no such thing").status == 0
 
 
-@pytest.mark.parametrize("starter", STARTERS)
+@pytest.mark.parametrize("starter", ROWS["starters"])
 def test_a_command_that_another_program_starts(starter: str) -> None:
     commands = [[*one.words] for one in agentfmt.read_line(f"{starter} curl x").commands]
     more = [agentfmt.UNKNOWN] * starter.startswith("parallel")
     assert ["curl", "x", *more] in commands
 
 
-@pytest.mark.parametrize("line", PUSHES)
+@pytest.mark.parametrize("line", ROWS["pushes"])
 def test_a_push_does_not_pass(line: str) -> None:
     data = init() + shell_line(line) + result()
     assert convert(data, "--fail-on", "command=git push*").status == 1
 
 
-@pytest.mark.parametrize("line", [*NO_TESTS, *TESTS])
+@pytest.mark.parametrize("line", [*ROWS["no tests"], *ROWS["tests"]])
 def test_a_run_of_the_tests_is_shown(line: str) -> None:
     data = init() + shell_line(line) + result()
-    assert convert(data, "--fail-unless", "command=pytest*").status == int(line in NO_TESTS)
+    assert convert(data, "--fail-unless", "command=pytest*").status == int(line in ROWS["no tests"])
 
 
-@pytest.mark.parametrize("line", NO_PUSHES)
+@pytest.mark.parametrize("line", ROWS["no pushes"])
 def test_what_pushes_nothing_passes(line: str) -> None:
     data = init() + shell_line(line) + result()
     assert convert(data, "--fail-on", "command=git push*").status == 0
@@ -841,32 +721,16 @@ def test_no_command_takes_time(unit: str) -> None:
         assert convert(data, "--fail-on", "command=git push*").status in (0, 1)
 
 
-# Each with the commands that have ended well if their line has.
-TELLING = {
-    "pytest": "pytest", "cd x && pytest -q > log 2>&1 # why": "cd x, pytest -q", "a; b": "b",
-    "pytest || true": "", "! pytest": "", "! a | b": "", "a && b || c": "", "pytest &": "",
-    "a & b": "b", "a && b &": "", "pytest | tail": "tail", "a;": "a", "(a; b)": "b",
-    "{ a && b; }": "a, b", "if a; then b; fi": "", "for x in y; do a; done": "", "x=$(a)": "",
-    "echo $(a)": "echo $(a)", "f() { a; }; f": "", "a && (b || c) && d": "a, d",
-    "set -o pipefail && a | b": "set -o pipefail, b",
-    "set -eu\na\nb && c\nd | e\n(f && g)\nh": "h",
-    "set +e; a; b": "b", "timeout 5 bash -c 'a && b; c'": "timeout 5 bash -c a && b; c, 5 bash -c a && b; c, bash -c a && b; c, c",
-    "find . -exec a +": "find . -exec a +", "trap a EXIT": "trap a EXIT", "uv run a": "uv run a, a",
-    "a <<E || b\nx\nE": "", "a <<E | b\nx\nE": "", "a <<E && b\nx\nE": "a, b", "b || exit; a": "a",
-    "exit 0; a": "", "b || exit 1; a": "a", "if b; then exit; fi; a": "", "trap 'exit 0' EXIT; a": "",
-    "alias a=b; a": "", "exec b; a": "", "set -e; a; set +e; b": "b",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("line", TELLING)
-def test_a_command_whose_status_is_that_of_its_line(line: str) -> None:
+@pytest.mark.parametrize("row", ROWS["telling"])
+def test_a_command_whose_status_is_that_of_its_line(row: str) -> None:
     """Others are not what --fail-unless wants to see."""
+    line, expected = row.split(" -> ")
     found = [
         " ".join(one.words).replace(agentfmt.UNKNOWN, "")
         for one in agentfmt.read_line(line).commands
         if not one.hidden
     ]
-    assert ", ".join(found) == TELLING[line]
+    assert ", ".join(found) == expected
     data = init() + shell_line(line) + result()
     for command in (*found, "a", "pytest"):
         for choice in (f"command=={command}", f"command=={command},status=ok"):
