@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from support import Ended, convert, parameters, redaction, sections
+from support import Ended, convert, parameters, redaction, sections, string_paths
 
 import agentfmt
 
@@ -313,21 +313,13 @@ SECRETS_OF: dict[str, Callable[[random.Random], list[str]]] = {
 }  # fmt: skip
 
 
-def string_places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    for key, inner in [*(value.items() if isinstance(value, dict) else enumerate(value))]:
-        if isinstance(inner, str):
-            yield (*path, key)
-        elif isinstance(inner, (dict, list)):
-            yield from string_places(inner, (*path, key))
-
-
 def in_member(rng: random.Random, line: bytes, text: str, ids: bool) -> bytes:
     """In a string, which may be what says the type; an id is no token, whatever it looks like."""
     event = json.loads(line)
-    names = [tuple(name for name in path if isinstance(name, str)) for path in string_places(event)]
+    names = [tuple(name for name in path if isinstance(name, str)) for path in string_paths(event)]
     paths = [
         path
-        for path, name in zip(string_places(event), names, strict=True)
+        for path, name in zip(string_paths(event), names, strict=True)
         if ids or not (agentfmt.is_identity(name) or in_frame(name))
     ]
     if not paths:

@@ -507,6 +507,25 @@ def places(value: Any) -> Iterator[tuple[Any, Any]]:
             yield from places(inner)
 
 
+def strings(value: Any, *, names: bool = False) -> Iterator[str]:
+    """Every string of a value, and the names of members if asked for."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (dict, list)):
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from [key] if names and isinstance(key, str) else ()
+            yield from strings(inner, names=names)
+
+
+def string_paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The ways to the strings in a value."""
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+        if isinstance(inner, str):
+            yield (*path, key)
+        elif isinstance(inner, (dict, list)):
+            yield from string_paths(inner, (*path, key))
+
+
 def as_line(value: Any) -> bytes:
     """A value on a line of JSON, which knows no Infinity."""
     return json.dumps(value).replace("Infinity", "1e400").encode() + b"\n"

@@ -1043,28 +1043,21 @@ def test_what_copilot_adds_to_an_output_is_none(mark: str) -> None:
     assert converted["tool_call"]["shellToolCall"]["result"]["failure"]["stdout"] == "no rule"
 
 
-@pytest.mark.parametrize(("told", "lines"), [
-    ({}, "Created new file a.py (2 lines)"),
-    ({"exists": False}, "Created new file a.py (2 lines)"),
-    ({"exists": True}, "Edited file a.py (2 lines)"),
+WROTE = {"tool": "write", "input": {"filePath": "a.py", "content": "x\ny\n"}, "output": "Wrote."}
+INDEX = "Index: a\n=====\n--- a\n+++ a\n@@ -1 +1,2 @@\n-x\n+y\n+z\n"
+
+
+@pytest.mark.parametrize(("called", "line"), [
+    pytest.param({**WROTE, "metadata": {}}, "{write} a.py (2 lines)", id="nothing-is-known"),
+    pytest.param({**WROTE, "metadata": {"exists": False}}, "{write} a.py (2 lines)", id="new"),
+    pytest.param({**WROTE, "metadata": {"exists": True}}, "{edit} a.py (2 lines)", id="it-was-there"),
+    pytest.param({"input": {"command": "true"}, "output": "", "metadata": {"exit": 0},
+        "time": {"start": 9, "end": 9}}, "{shell} true (exit 0)", id="took-no-time"),
+    pytest.param({"tool": "edit", "input": {"filePath": "a.py"}, "output": "ok",
+        "metadata": {"diff": INDEX}}, "{edit} a.py (+2 -1)", id="a-diff"),
 ])  # fmt: skip
-def test_a_file_that_was_there_is_edited(told: Line, lines: str) -> None:
-    given = {"filePath": "a.py", "content": "x\ny\n"}
-    wrote = used(tool="write", input=given, output="Wrote file successfully.", metadata=told)
-    assert convert(stream([STEP, wrote, STOP]), "-d").lines == [lines]
-
-
-def test_a_call_that_took_no_time_says_nothing_of_it() -> None:
-    ran = used(
-        input={"command": "true"}, output="", metadata={"exit": 0}, time={"start": 9, "end": 9}
-    )
-    assert convert(stream([STEP, ran, STOP]), "-d").lines == [spelled("{shell} true (exit 0)")]
-
-
-def test_a_diff_of_opencode() -> None:
-    diff = "Index: a\n=====\n--- a\n+++ a\n@@ -1 +1,2 @@\n-x\n+y\n+z\n"
-    edited = used(tool="edit", input={"filePath": "a.py"}, output="ok", metadata={"diff": diff})
-    assert convert(stream([STEP, edited, STOP]), "-d").lines == ["Edited file a.py (+2 -1)"]
+def test_a_call_of_opencode(called: Line, line: str) -> None:
+    assert convert(stream([STEP, used(**called), STOP]), "-d").lines == [spelled(line)]
 
 
 def test_an_error_of_an_item_is_a_warning() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from planting import redact
-from support import RECORDED, SHARED, STREAMS, content, convert, corpus, failed, label
+from support import RECORDED, SHARED, STREAMS, content, convert, corpus, failed, label, strings
 
 import agentfmt
 
@@ -113,14 +113,6 @@ def test_a_stream_that_is_killed_never_succeeds(path: str) -> None:
             ended = convert(b"\n".join([*lines[:number], b""]), "-t", "json")
             assert ended.stdout.count(b"\n") <= ends
             assert ends or ended.status == 1
-
-
-def strings(value: Any) -> list[str]:
-    if isinstance(value, dict):
-        return [text for item in value.values() for text in strings(item)]
-    if isinstance(value, list):
-        return [text for item in value for text in strings(item)]
-    return [value] if isinstance(value, str) else []
 
 
 @pytest.mark.parametrize("path", FOREIGN)

@@ -106,17 +106,12 @@ def questions() -> list[Block]:
     return [Block(m[1], plain(m[0]), first + text.count("\n", 0, m.start()) + 1) for m in found]
 
 
+ESCAPES = {r"\(aq": "'", r"\&": "", r"\fB": "", r"\fP": "", r"\-": "-", r"\e": "\\",
+           r"\[u2713]": "✓", r"\[u2717]": "✗"}  # fmt: skip
+
+
 def plain(roff: str) -> str:
-    for escape, char in (
-        (r"\(aq", "'"),
-        (r"\&", ""),
-        (r"\fB", ""),
-        (r"\fP", ""),
-        (r"\-", "-"),
-        (r"\e", "\\"),
-        (r"\[u2713]", "✓"),
-        (r"\[u2717]", "✗"),
-    ):
+    for escape, char in ESCAPES.items():
         roff = roff.replace(escape, char)
     return roff
 

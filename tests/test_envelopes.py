@@ -123,19 +123,12 @@ EACH = pytest.mark.parametrize("wrap", WRAPS.values(), ids=WRAPS)
 
 @EACH
 def test_the_agents_lines_leave_byte_for_byte(wrap: Wrap) -> None:
+    """However they are read, and as in every output."""
     assert convert(wrap(LINES), *SAME) == Ended(LINES, "", 0)
-
-
-@EACH
-def test_chunks_do_not_matter(wrap: Wrap) -> None:
-    data = init() + assistant("é" * 50) + completed() + result()
-    assert convert(one_byte_at_a_time(wrap(data)), *SAME) == Ended(data, "", 0)
-
-
-@EACH
-def test_other_outputs(wrap: Wrap) -> None:
     for to in ("text", "json", "cursor"):
         assert convert(wrap(LINES), "-t", to) == convert(LINES, "-t", to)
+    data = init() + assistant("é" * 50) + completed() + result()
+    assert convert(one_byte_at_a_time(wrap(data)), *SAME) == Ended(data, "", 0)
 
 
 @EACH

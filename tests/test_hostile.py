@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import content, convert, corpus
+from support import content, convert, corpus, string_paths
 
 import agentfmt
 
@@ -282,7 +282,7 @@ def fields() -> dict[str, list[tuple[str, int, tuple[Any, ...]]]]:
     for path in PATHS:
         if path and len(content(path)) < 50_000:
             for number, line in enumerate(objects(path)):
-                for way in ways(line):
+                for way in string_paths(line) if isinstance(line, (dict, list)) else ():
                     found[repr([key for key in way if isinstance(key, str)][-2:])].append(
                         (path, number, way)
                     )
@@ -294,19 +294,6 @@ def objects(path: str) -> list[Any]:
         return [json.loads(line) for line in content(path).splitlines()]
     except ValueError:
         return []
-
-
-def ways(value: Any) -> Iterator[tuple[Any, ...]]:
-    """The ways to the strings in a value."""
-    inner = (
-        value.items()
-        if isinstance(value, dict)
-        else enumerate(value)
-        if isinstance(value, list)
-        else ()
-    )
-    for key, item in inner:
-        yield from ([(key,)] if isinstance(item, str) else ((key, *way) for way in ways(item)))
 
 
 needs_streams = pytest.mark.skipif(not any(PATHS), reason="no recordings beside the checkout")

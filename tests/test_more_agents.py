@@ -11,6 +11,7 @@ from typing import Any
 import more_streams
 import pytest
 from support import RECORDED, SHARED, content, convert
+from test_envelopes import WRAPPINGS
 
 import agentfmt
 
@@ -103,28 +104,16 @@ def test_the_samples() -> None:
     assert {run["agent"] for run in ended.objects} == {"cursor"}
 
 
-WRAPS: dict[str, Callable[[list[bytes]], bytes]] = {
-    "prefix": lambda lines: b"".join(b"[agent] " + line for line in lines),
-    "CRI": lambda lines: b"".join(b"2026-01-01T00:00:00.1Z stdout F " + line for line in lines),
-    "array on one line": lambda lines: b"[" + b",".join(map(bytes.strip, lines)) + b"]\n",
-    "array": lambda lines: json.dumps([*map(json.loads, lines)], indent=1).encode(),
-    "docker": lambda lines: b"".join(
-        json.dumps({"log": line.decode(), "stream": "stdout"}).encode() + b"\n" for line in lines
-    ),
-    "vector": lambda lines: b"".join(
-        json.dumps({"message": line.decode().strip(), "host": "h"}).encode() + b"\n"
-        for line in lines
-    ),
-}
-
-
-def verdicts(data: bytes) -> Any:
-    ended = convert(data, "-t", "runs")
+def verdicts(data: bytes | str) -> Any:
+    ended = convert(data if isinstance(data, bytes) else data.encode(), "-t", "runs")
     return ended.status, [(run["agent"], run["verdict"], run["actions"]) for run in ended.objects]
 
 
 @pytest.mark.parametrize("name", more_streams.STREAMS)
 def test_lines_without_a_type_are_found_in_whatever_wraps_them(name: str) -> None:
     lines = lines_of(more_streams.STREAMS[name][0])
-    for how, wrap in WRAPS.items():
-        assert verdicts(wrap(lines)) == verdicts(b"".join(lines)), how
+    data, values = b"".join(lines), [*map(json.loads, lines)]
+    for how in ("a level", "CRI", "docker", "a message"):
+        assert verdicts(WRAPPINGS[how](data)) == verdicts(data), how
+    for array in (b"[" + b",".join(map(bytes.strip, lines)) + b"]", json.dumps(values, indent=1)):
+        assert verdicts(array) == verdicts(data)

@@ -51,6 +51,7 @@ from support import (
     run,
     run_of,
     started,
+    strings,
     thinking,
     whole_run,
 )
@@ -74,18 +75,6 @@ VALUE = st.recursive(
     ),
     max_leaves=8,
 )  # fmt: skip
-
-
-def strings(value: Any) -> Iterator[str]:
-    """Every string of a value, names of members too."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from (key, *strings(item))
-    elif isinstance(value, list):
-        for item in value:
-            yield from strings(item)
 
 
 ROWS = [pytest.param(f"<rule {n}>", id=rule.name) for n, rule in enumerate(agentfmt.RULES)]
@@ -131,7 +120,7 @@ def test_no_string_keeps_a_secret(members: dict[str, Any], kind: str | None) -> 
     given_ = ({"type": kind} if kind else {}) | {"a": members}
     line = json.dumps(given_).encode() + b"\n"
     left = redact(line, *SECRETS).stdout
-    for text in strings(json.loads(left)):
+    for text in strings(json.loads(left), names=True):
         assert hide(text) == text
     assert redact(left, *SECRETS).stdout == left  # a fixed point
 
@@ -341,7 +330,7 @@ def test_no_canary_survives(folder: str) -> None:
     left = redact(b"".join(lines), *flags).stdout
     assert left.count(b"\n") == len(lines)
     for line in left.splitlines():
-        assert CANARY not in "".join(strings(json.loads(line)))
+        assert CANARY not in "".join(strings(json.loads(line), names=True))
     data = b"".join(line + result() for line in lines)
     for to in (("text", "-d", "-m", "all"), ("json",)) if folder.endswith("cursor") else ():
         out = redact(data, "-t", *to, "-r", "all").stdout.decode()
@@ -581,7 +570,9 @@ def test_shortened_events_fit(texts: list[str], limit: int) -> None:
     left = redact(line, *SAME, "--max-event", str(limit)).stdout
     made_of = json.loads(left)
     assert made_of["type"] == "user"
-    assert len(left) <= limit + 1 or all(len(text) < 40 for text in strings(made_of["x"]))
+    assert len(left) <= limit + 1 or all(
+        len(text) < 40 for text in strings(made_of["x"], names=True)
+    )
     if len(line) <= limit + 1:
         assert left == line
     json.dumps(made_of, ensure_ascii=False).encode("utf-8", "surrogatepass").decode()
