@@ -304,7 +304,7 @@ def read_terminal(terminal: int, until: bytes = b"nothing that is ever written")
 # ---------------------------------------------------------------- files beside the checkout
 
 
-def corpus(*path: str, suffix: str) -> list[Any]:
+def corpus(*path: str, suffix: str | tuple[str, ...]) -> list[Any]:
     """The files of a folder beside the checkout, and of the folders in it, one test for each.
 
     Without the folder the test is skipped. An empty folder is an error.
@@ -318,7 +318,7 @@ def corpus(*path: str, suffix: str) -> list[Any]:
     return [pytest.param(os.path.join(folder, name), id=name) for name in names]
 
 
-def texts(folder: str, suffix: str) -> list[str]:
+def texts(folder: str, suffix: str | tuple[str, ...]) -> list[str]:
     """The files of a folder and of the folders in it, relative to it."""
     return sorted(
         os.path.relpath(os.path.join(parent, name), folder)

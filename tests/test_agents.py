@@ -8,6 +8,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import more_streams
@@ -903,6 +904,15 @@ def test_unknown_tools_show_a_short_argument(given: Line, line: str) -> None:
 
 # ---------------------------------------------------------------- the smallest streams of an issue
 
+
+def among(table: Iterable[str], folder: str) -> list[Any]:
+    """The files of a folder beside the checkout that a table names, which all have to be there."""
+    found = corpus(folder, suffix=(".ndjson", ".jsonl"))
+    rows = [row for row in found if row.marks or Path(row.values[0]).stem in table]
+    assert rows[0].marks or {Path(row.values[0]).stem for row in rows} == {*table}
+    return rows
+
+
 REPROS = {  # the status, and the lines with -d
     "claude-no-session-id": (0, ["{shell} ls"]),
     "claude-workflow-error": (0, ["{not workflow} (error: boom)"]),
@@ -917,12 +927,9 @@ REPROS = {  # the status, and the lines with -d
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("path", corpus("repro", suffix=".ndjson"))
+@pytest.mark.parametrize("path", among(REPROS, "repro"))
 def test_repros(path: str) -> None:
-    name = os.path.basename(path).removesuffix(".ndjson")
-    status, lines = REPROS.get(name, (None, []))
-    if status is None:
-        pytest.skip("another issue's")
+    status, lines = REPROS[Path(path).stem]
     data = content(path)
     ended = convert(data, "-d")
     assert (ended.status, ended.lines) == (status, [*map(spelled, lines)])
@@ -1121,12 +1128,9 @@ FAULTS: dict[str, Any] = {  # the verdicts, and the lines with -d
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("path", corpus("faults", suffix=".ndjson"))
+@pytest.mark.parametrize("path", among(FAULTS, "faults"))
 def test_faults(path: str) -> None:
-    name = os.path.basename(path).removesuffix(".ndjson")
-    verdicts, lines = FAULTS.get(name, (None, []))
-    if verdicts is None:
-        pytest.skip("another section's")
+    verdicts, lines = FAULTS[Path(path).stem]
     data = content(path)
     assert [row["verdict"] for row in convert(data, "-t", "runs").objects] == verdicts
     assert convert(data, "-d").lines == [*map(spelled, lines)]
@@ -1156,15 +1160,10 @@ MENDED: dict[str, list[str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "path", [*corpus("faults6", suffix=".ndjson"), *corpus("faults6", suffix=".jsonl")]
-)
+@pytest.mark.parametrize("path", among(MENDED, "faults6"))
 def test_mended_faults(path: str) -> None:
-    name = os.path.basename(path).rpartition(".")[0]
-    if name not in MENDED:
-        pytest.skip("another section's")
     ended = convert(content(path), "-d", "-m", "none")
-    assert (ended.status, ended.lines) == (0, [*map(spelled, MENDED[name])])
+    assert (ended.status, ended.lines) == (0, [*map(spelled, MENDED[Path(path).stem])])
 
 
 # Members of the rows of the files that are given together.

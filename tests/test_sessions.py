@@ -134,12 +134,6 @@ def prompts(data: Any) -> list[str]:
     return [one["message"]["content"][0]["text"] for one in converted if one["type"] == "user"]
 
 
-def test_prompts_are_what_a_person_typed() -> None:
-    """A command, too."""
-    assert prompts(SAMPLE) == ["What does greet.py print?", "Say it louder."]
-    assert prompts(ASK + SAY + COMMAND + META + SAY) == ["Go", "/review a.py"]
-
-
 def claude(kind: str, content: Any, **more: Any) -> bytes:
     message = {"role": kind, "content": content, "id": more.pop("id", None)}
     line = {"type": kind, "sessionId": "s", "uuid": "u", "message": message, **more}

@@ -270,11 +270,33 @@ def test_a_failure_is_one_red_thing() -> None:
     assert line == f"agentfmt: run 5f0e4a1c (stdin:1) failed: {why}"
 
 
-def test_a_success_is_green() -> None:
-    stream = init() + result(duration_ms=1200)
-    assert show(stream, Terminal(color=True)).err == [
-        "", f"{GREEN}✓ succeeded in 1.2 s{RESET}, no actions, Auto",
-    ]  # fmt: skip
+TESTED = [call("shell", {"command": "npm test"}, {"failure": {"exitCode": 1}}),
+          call("read", {"path": "a"}, ok(totalLines=2))]  # fmt: skip
+FAILED_BELOW = {"failure": {"exitCode": 2, "stdout": "no"}}
+LONG_PROMPT = "one two three four five six " * 9 + "x" * 99
+
+
+@pytest.mark.parametrize(("events", "screen", "rows"), [
+    pytest.param(TESTED, Terminal(color=True),
+        [f"  {RED}✗ Ran npm test  exit 1{RESET}", f"  {GREEN}✓{RESET} Read a {DIM} 2 lines{RESET}"],
+        id="colors"),
+    pytest.param([call("read", {"path": "a"}, ok(totalLines=2), parent_tool_use_id="c")], Terminal(),
+        ["    ✓ Read a  2 lines"], id="below the call of its sub-agent"),
+    pytest.param([call("shell", {"command": "make"}, FAILED_BELOW, parent_tool_use_id="p")],
+        Terminal(40, color=True), [f"    {RED}✗ Ran make  exit 2{RESET}", f"      {DIM}no{RESET}"],
+        id="the end of a command is dim, and below its action"),
+    pytest.param([assistant("Alpha beta gamma delta epsilon zeta.\n- one two three four five six")],
+        Terminal(24), ["Alpha beta gamma delta", "epsilon zeta.", "- one two three four", "  five six"],
+        id="words wrap at word ends"),
+    pytest.param([event("user", message={"content": LONG_PROMPT})], Terminal(20),
+        ["> one two three four", "> five six one two", "> three four five", "> ... 17 more lines"],
+        id="rows of a prompt"),
+])  # fmt: skip
+def test_rows_of_a_terminal(events: list[bytes], screen: Terminal, rows: list[str]) -> None:
+    shown = show(b"".join([init(), *events, result(duration_ms=1200)]), screen)
+    assert shown.rows == rows
+    ended = f"{GREEN}✓ succeeded in 1.2 s{RESET}" if screen.color else "✓ succeeded in 1.2 s"
+    assert (shown.err[0], shown.err[1].startswith(ended)) == ("", True)
 
 
 @pytest.mark.parametrize(("data", "why"), [

@@ -844,12 +844,6 @@ def test_glyphs_need_a_locale_of_utf8() -> None:
     assert seen.decode() == f"  ✗ {RAN} npm test  exit 1\n  ✓ {READ} a  2 lines\n{ended}"
 
 
-def test_glyphs_stand_under_those_of_the_call() -> None:
-    nested = done("readToolCall", {"path": "a"}, ok(totalLines=2), parent_tool_use_id="c")
-    seen, _ = on_terminal(spelled(init(), nested, result()), "--color", "never", env=GLYPHS)
-    assert seen.decode().startswith(f"    ✓ {READ} a  2 lines\n")
-
-
 @pytest.mark.parametrize(("env", "utf8"), [
     ({}, False),
     ({"LANG": "en_US.UTF-8"}, True),
@@ -862,13 +856,6 @@ def test_glyphs_stand_under_those_of_the_call() -> None:
 ])  # fmt: skip
 def test_locale(env: dict[str, str], utf8: bool) -> None:
     assert agentfmt.is_utf8(env) == utf8
-
-
-def test_colours_of_glyphs() -> None:
-    seen, _ = on_terminal(spelled(*SHELL), "-s", env=GLYPHS)
-    assert f"  \x1b[31m✗ {RAN} npm test  exit 1\x1b[0m\n" in seen.decode()
-    assert f"  \x1b[32m✓\x1b[0m {READ} a \x1b[2m 2 lines\x1b[0m\n" in seen.decode()
-    assert seen.decode().endswith("\n\x1b[32m✓ succeeded\x1b[0m, 2 actions, 1 failed\n")
 
 
 FAILING = labeled("{shell} (exit 1)\n{read}\n").encode()
@@ -986,16 +973,6 @@ def test_a_terminal_shows_the_beginning_of_a_prompt_unless_it_is_asked_for() -> 
     assert whole[:44] == [f"> {number}. step" for number in range(1, 45)]
 
 
-def test_rows_of_a_prompt_fit_the_terminal() -> None:
-    prompt = asked("one two three four five six " * 9 + "x" * 99)
-    seen, _ = on_terminal(
-        spelled(init(), prompt, result()), "--color", "never", columns=20, env=GLYPHS
-    )
-    rows = seen.decode().splitlines()
-    assert rows[:3] == ["> one two three four", "> five six one two", "> three four five"]
-    assert re.fullmatch(r"> \.\.\. 1\d more lines", rows[3])
-
-
 def test_a_prompt_is_redacted() -> None:
     ended = convert(spelled(init(), asked(f"use {TOKEN}"), result()), "-m", "chat", "-r", "secrets")
     assert ended.lines == ["> use [REDACTED:github-token]"]
@@ -1039,13 +1016,6 @@ def test_the_last_lines_of_a_failed_command(
     assert len(render(data, View(detail=detail)).out) == 1
 
 
-def test_the_end_of_a_command_is_dim_and_below_its_action() -> None:
-    nested = printed(stdout="a\nb\nno") | {"parent_tool_use_id": "p"}
-    seen, _ = on_terminal(spelled(init(), nested, result()), "--tail", "1", columns=40, env=GLYPHS)
-    red = f"    \x1b[31m✗ {RAN} make  exit 2\x1b[0m\n"
-    assert seen.decode().startswith(f"{red}      \x1b[2mno\x1b[0m\n\n")
-
-
 @pytest.mark.parametrize(("options", "rows"), [
     pytest.param((), 0, id="none"),
     pytest.param(("-v",), agentfmt.TAIL, id="verbose"),
@@ -1058,13 +1028,6 @@ def test_how_many_lines_of_a_failed_command(options: tuple[str, ...], rows: int)
 
 
 # ---------------------------------------------------------------- words on a terminal
-
-
-def test_words_wrap_at_word_ends_on_a_terminal() -> None:
-    text = "Alpha beta gamma delta epsilon zeta.\n- one two three four five six seven"
-    seen, _ = on_terminal(spelled(init(), said(text), result()), "-v", columns=24, env=GLYPHS)
-    rows = "Alpha beta gamma delta\nepsilon zeta.\n- one two three four\n  five six seven\n"
-    assert seen.decode().startswith(rows)
 
 
 @pytest.mark.parametrize("room", [1, 5, 10, 40])
