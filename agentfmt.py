@@ -1379,11 +1379,13 @@ RUN_FAILURES = {
     "limit": (
         rf"(?i){STATUS_CODE.format('429')}"
         rf"|{STATED_PHRASE.format(LIMITED)}"
-        r"|\busage limit|\bhit your .{0,40}limit|\blimit (?:reached|exceeded)"
+        r"|\busage limit|\bout of (?:\w+ )?usage|\bhit your .{0,40}limit"
+        r"|\blimit (?:reached|exceeded)"
     ),
     "auth": (
         rf"(?i){STATUS_CODE.format('401|403')}|authori[sz]|forbidden|log(?:ged)?[ -]?in\b"
-        r"|authenticat|auth method|api[ _-]?key|credentials|(?:invalid|expired) .{0,20}token"
+        r"|authenticat|auth ?(?:method|error)|api[ _-]?key|credentials"
+        r"|(?:invalid|expired) .{0,20}token|\btoken (?:\w+ ){0,2}(?:invalid|expired|revoked)"
     ),
     "timeout": (
         rf"(?i){STATUS_CODE.format('504')}|\btim(?:ed|e)[ -]?out|ETIMEDOUT|deadline exceeded"
@@ -1424,7 +1426,7 @@ STOPS: dict[str, tuple[str | None, str]] = {
 RETRY_AFTER = regex(
     r"(?i)\b(?:retry|try again|wait|resets?)(?:[ -](?:again|after|in|for)){0,2}\W{1,2}(?:about )?"
     r"((?:\d{1,9}(?:\.\d{1,9})? ?(?:ms|milliseconds?|[smhd]|sec(?:ond)?s?|min(?:ute)?s?|hours?"
-    r"|days?)\b ?(?:and )?){1,4})"
+    r"|days?)(?![a-z]) ?(?:and )?){1,4})"
 )
 UNITS = {"ms": 1, "mil": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
@@ -1478,6 +1480,10 @@ Fact: TypeAlias = Callable[[Outcome], str]
 def arg(*names: str) -> Target:
     """The first of some arguments that is present."""
     return lambda args, _here: first_text(*map(args.get, names))
+
+
+def first_line_arg(name: str) -> Target:
+    return lambda args, _here: as_text(args.get(name)).strip().partition("\n")[0]
 
 
 def command_arg(args: dict[str, Any], here: str) -> str:
@@ -1743,7 +1749,7 @@ TOOLS = {
     "webFetch": tool("Fetched/fetch/Fetching [web page]", arg("url"), page_size, time_taken),
     "fetch": tool("Fetched/fetch/Fetching [web page]", arg("url"), page_size, time_taken),
     "mcp": tool("Called/call/Calling [MCP tool]", mcp_tool_arg, time_taken),
-    "task": tool("Ran/run/Running subagent", arg("description"),
+    "task": tool("Ran/run/Running subagent", first_line_arg("description"),
                  in_background, counted("conversationSteps", "step"), time_taken),
     "askQuestion": tool("Asked/ask/Asking question", question_arg),
     "createPlan": tool("Created/create/Creating plan", plan_arg),
@@ -3103,7 +3109,7 @@ FAILURES = {
     ),
     "permissionDenied": regex(
         r"(?i).{0,80}requested permissions? |.{0,80}haven't granted it yet"
-        r"|(?:Commands|(?:This|The) (?:\w+ ){0,3}(?:command|operation|tool|action))\b.{0,200}"
+        r"|(?:Commands|This (?:\w+ )?command)\b.{0,200}"
         r"\b(?:requires?|needs?) (?:explicit )?approval|Exit plan mode\?|denied\b"
         r"|.{0,200}\bpermission (?:was|has been|is) (?:declined|denied)"
         r"|Permission(?:_denied| (?:to use|for|denied))|policy_violation|permission-rule"
@@ -3568,6 +3574,7 @@ class Translator:
         self.maker = maker
         self.agent = self.name  # or a relative's
         self.session = session
+        self.unnamed: str | None = None  # what keeps its lines together if no session does
         self.skipped_types = tuple(self.delta_types) if maker.silent else ()
         self.prompts: list[Any] = []  # that came before the init of their run
         self.names_agent = False  # an event showed whose it is
@@ -3592,6 +3599,7 @@ class Translator:
         self.calls: dict[str, ForeignCall] = {}  # open ones
         self.finished: dict[str, None] = {}  # IDs of calls
         self.fatal_error = ""  # an error that fails the run, unless a result follows
+        self.failure: str | None = None  # the word for it
         for name in self.of_run:
             setattr(self, name, getattr(type(self), name))
 
@@ -3621,6 +3629,10 @@ class Translator:
     @property
     def in_turn(self) -> bool:
         return self.begun and self.latest != "result"
+
+    def continued_by(self, _line: Node) -> bool:
+        """Does a line that names another session go on with this one?"""
+        return False
 
     @property
     def settled(self) -> bool:
@@ -3680,15 +3692,16 @@ class Translator:
             event.decoded = None
 
     def make(self, kind: str, subtype: str | None = None, /, **members: Any) -> None:
-        line = make_line(kind, subtype, self.session, members)
-        self.add(line, encode_json(line))
+        self.add(make_line(kind, subtype, self.session, members))
 
-    def add(self, line: dict[str, Any], raw: bytes = b"") -> Any:
-        """Add an event to the translation, by its line."""
+    def add(self, line: dict[str, Any], *, spoken: bool = False) -> Any:
+        """Add an event to the translation, by its line; ``spoken``: the line lacks its words."""
+        if self.session is None and line.get("session_id") is None:
+            line |= known_members({"unnamed_session": self.unnamed})
         kind, subtype, parent = line["type"], line.get("subtype"), line.get("parent_tool_use_id")
         means = INIT if subtype == "init" else KINDS.get(kind, OTHER)
         ids = self.session, line.get("call_id"), parent
-        decoded = line if raw else None
+        raw, decoded = (b"", None) if spoken else (encode_json(line), line)
         new = self.maker.event_type(kind, subtype, *ids, raw, decoded, self.original, means)
         new.stamp = self.stamp
         self.events.append(new)
@@ -3708,19 +3721,22 @@ class Translator:
             self.said.words.append(text)
         asks = kind == "user" and all(made.type == "system" for made in self.events)
         images = images_in(self.event.raw) if asks else []
-        new = self.add(
-            {"type": kind, "subtype": "delta" if thought else None, "parent_tool_use_id": parent}
-        )
+        line = {"type": kind, "subtype": "delta" if thought else None, "parent_tool_use_id": parent}
+        new = self.add(line, spoken=True)
         if maker.event_type is SpokenEvent and thought:
             new.text = text
         elif maker.event_type is SpokenEvent:
             new.message = Message(text)
         ids = b"" if parent is None else b',"parent_tool_use_id":%b' % encode_json(parent)
+        if self.session is not None:
+            ids += b',"session_id":%b' % encode_json(self.session)
+        elif self.unnamed:
+            ids += b',"unnamed_session":%b' % encode_json(self.unnamed)
         said = SAID[kind] % encode_json(text)
         if images:
             blocks = encode_json([{"type": "image", "url": image} for image in images])
             said = b"%b,%b}" % (said.removesuffix(b"]}"), blocks.removeprefix(b"["))
-        new.raw = b'{"type":"%b%b,"session_id":%b}' % (said, ids, encode_json(self.session))
+        new.raw = b'{"type":"%b%b}' % (said, ids)
         return new
 
     # The moves.
@@ -3794,7 +3810,7 @@ class Translator:
         if earlier is None or (tool == "updateTodos" and earlier.arguments != given):
             self.said.spoken.clear()
             for each in called.by_file():
-                self.add(line := each.line(), encode_json(line))
+                self.add(each.line())
         self.calls[identity] = called
         if not self.clocks and len(self.calls) > 1:
             siblings = [call for call in self.calls.values() if call.parent == parent]
@@ -3822,7 +3838,7 @@ class Translator:
         for each in called.by_file():
             made = Answer(each, content, failed, until=self.stamp, **more)
             made.call = replace(each, tool="edit") if made.overwrites() else each
-            self.add(line := made.line(), encode_json(line))
+            self.add(made.line())
 
     def end(self, error: Any = None, /, *, subtype: str | None = None, **members: Any) -> None:
         """End the run: as an error if one is given, or with another subtype ("": none). A success
@@ -3838,7 +3854,8 @@ class Translator:
         if subtype not in ("success", ""):
             reason = [members.get(name) for name in ("error", "errors", "message", "result")]
             said = f"{members.get('api_error_status')} {error_message(reason)} {subtype}"
-            word = members.get("failure") or failure_in(said)
+            told = self.failure if self.fatal_error else None
+            word = members.get("failure") or failure_in(said) or told
             members["failure"] = word or ("error" if error_message(reason) else None)
         stated = {"is_error": subtype != "success"} if subtype else {}
         if members.get("duration_ms") is None:
@@ -3925,16 +3942,20 @@ class Translator:
             self.model = model
         self.counted.use_model(model)
 
-    def report_error(self, message: Any, *, fatal: bool = False, delay: Any = None) -> None:
+    def report_error(
+        self, message: Any, *, fatal: bool = False, delay: Any = None, kinds: Sequence[Any] = ()
+    ) -> None:
         """Make an error event; ``fatal``: the run has failed unless a result follows. After
-        ``delay`` milliseconds the agent tries again."""
+        ``delay`` milliseconds the agent tries again. ``kinds``: a status of HTTP, or names."""
         text = error_message(message)
+        words = map(failure_in, [text, *(f"status {as_word(kind)}" for kind in kinds)])
+        failure = next(filter(None, words), None)
         if fatal and not self.ended:
             self.begin_once()
-            self.fatal_error = text or "error"
-        self.make("error", message=text, failure=failure_in(text), retry_delay_ms=delay)
+            self.fatal_error, self.failure = text or "error", failure
+        self.make("error", message=text, failure=failure, retry_delay_ms=delay)
         if fatal and self.ended:  # a later turn failed before it began
-            self.end(text or "error")
+            self.end(text or "error", failure=failure)
 
     def server_of(self, _name: str) -> str | None:
         """The server of an MCP tool whose name does not show it; "" if unknown, None if none."""
@@ -4023,6 +4044,7 @@ class Cursor(Translator):
     """agentfmt's own vocabulary: its lines are never translated."""
 
     name = "cursor"
+    names_session: ClassVar = {"": "unnamed_session"}  # of a conversion, where no line does
     translates = False
     named_ends = frozenset(("result",))
 
@@ -4079,6 +4101,7 @@ class Claude(Translator):
         self.running: set[str] = set()  # calls whose sub-agents have not ended
         self.ongoing: dict[str, str] = {}  # calls whose tasks have not ended -> their names
         self.tasks: dict[str, str] = {}  # task -> its call
+        self.titles: dict[str, str] = {}  # task in the background -> its command, or what it does
         self.dismissed: set[str] = set()  # tasks that the agent itself stopped
 
     def read(self, line: Node) -> None:
@@ -4142,7 +4165,9 @@ class Claude(Translator):
         elif subtype == "task_notification" or notice["patch.status"] not in TASK_STATES:
             states = {as_text(notice["status"]), as_text(notice["patch.status"])}
             stopped = not states.isdisjoint(("stopped", "killed"))
-            if stopped and call in self.running and task not in self.dismissed:
+            if stopped and task in self.dismissed:  # as the agent wanted
+                self.background.pop(call, None)
+            elif stopped and call in self.running:
                 about = self.background.get(call, {}).get("description")
                 self.stopped_agent = as_text(about) or as_text(notice["summary"]) or task
             self.running.discard(call)
@@ -4152,6 +4177,14 @@ class Claude(Translator):
             if call in self.background:
                 took = {"status": notice["status"], "duration_ms": notice["usage.duration_ms"]}
                 self.make("system", subtype, call_id=call, **self.background.pop(call), **took)
+
+    def start_task(self, call: ForeignCall, task: Any, member: str, argument: str) -> None:
+        """Note what a call started in the background: lines tell its end, which has a member for
+        what it is about, as an argument of the call says."""
+        task, about = as_text(task), as_text(call.args().get(argument))
+        self.tasks[task], self.titles[task] = call.id, about
+        self.background[call.id] = {member: about}
+        self.ongoing.setdefault(call.id, about or call.tool)
 
     def in_background(self) -> Iterable[str]:
         return self.ongoing.values()
@@ -4203,9 +4236,10 @@ class Claude(Translator):
                 case {"thinking": str(text)}:
                     self.think(text)
                 case {"name": str(name)}:
-                    given = block.get("input")
-                    self.call(block.get("id"), name, self.with_command(name, given))
-                    self.follow_call(name, given)
+                    given, task = block.get("input"), task_of(name, block.get("input"))
+                    work = self.titles.get(task)
+                    self.call(block.get("id"), name, {"task_id": work} if work else given)
+                    self.follow_call(name, task)
                 case {"type": str()} if role == "assistant":
                     self.silent_reason = ""  # it may be an act, of a kind that is new
 
@@ -4221,18 +4255,11 @@ class Claude(Translator):
         else:
             self.event.kind = RUNLESS
 
-    def with_command(self, name: str, given: Any) -> Any:
-        """The arguments of a call; a command in the background is named by what it runs."""
-        args = as_object(given) if name in CLAUDE_SHELLS else {}
-        task = next((as_text(args[key]) for key in args if key.endswith("_id")), "")
-        title = self.background.get(self.tasks.get(task, ""), {}).get("title")
-        return given if title is None else {"task_id": title}
-
-    def follow_call(self, name: str, given: Any) -> None:
+    def follow_call(self, name: str, task: str) -> None:
         if self.parent is None:
             self.last_call = name
-        if name == "TaskStop":
-            self.dismissed.add(as_text(Node(given)["task_id"]))
+        if translate_tool(name) == "taskStop":
+            self.dismissed.add(task)
 
     def hear(self, text: Any) -> None:
         """The words of a user line are a prompt, or the host's."""
@@ -4332,16 +4359,14 @@ class Claude(Translator):
         if not kind and result["status"] == "cancelled":
             kind = "rejected"
         if result["isAsync"] is True or result["status"] == "async_launched":
-            self.tasks[as_text(result["agentId"] or result["taskId"])] = identity
-            self.background[identity] = {"description": called.args().get("description")}
             self.running.add(identity)
+            self.start_task(
+                called, result["agentId"] or result["taskId"], "description", "description"
+            )
         elif result["backgroundTaskId"]:
-            self.tasks[as_text(result["backgroundTaskId"])] = identity
-            self.background[identity] = {"title": called.args().get("command")}
-        else:
+            self.start_task(called, result["backgroundTaskId"], "title", "command")
+        elif identity not in self.background:
             self.ongoing.pop(identity, None)
-        if about := self.background.get(identity):
-            self.ongoing.setdefault(identity, as_text(next(iter(about.values()))) or called.tool)
         text = content_text(content)
         more = {"kind": kind, "existed": result["type"] == "update"}
         if called.tool == "shell":
@@ -4362,7 +4387,12 @@ def has_structure(result: Any) -> bool:
     return any(result[name] is not None for name in STRUCTURED)
 
 
-CLAUDE_SHELLS = ("BashOutput", "KillShell", "KillBash")
+def task_of(tool: str, given: Any) -> str:
+    """The ID of the task in the background that a call waits for, or stops."""
+    args = as_object(given) if translate_tool(tool) in ("await", "taskStop") else {}
+    return next((as_text(args[key]) for key in args if key.endswith("_id")), "")
+
+
 SYNTHETIC = "<synthetic>"  # the model of messages that the host wrote
 
 
@@ -4489,6 +4519,7 @@ class SavedClaude(Saved, Claude):
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         super().__init__(maker, session)
+        self.written: dict[Any, None] = {}  # IDs of lines
         self.typed: list[str] = []  # slash commands that are not shown yet
         self.early: dict[str, Any] = {}  # results whose calls are saved below them, by their IDs
         self.sizes: dict[Any, int] = {}  # characters of messages
@@ -4497,6 +4528,7 @@ class SavedClaude(Saved, Claude):
     def read(self, line: Any) -> None:
         kind, subtype = self.event.type, self.event.subtype
         line = Node(as_streamed(line))
+        remember(self.written, as_text(line["uuid"]), None)
         self.parent = self.caller(line)
         alone = self.parent and not self.in_turn  # the host itself started this sub-agent
         if kind in ("assistant", "user", "tool_result") and not alone:
@@ -4509,6 +4541,9 @@ class SavedClaude(Saved, Claude):
             self.report_error(error_text(self.event) or subtype, fatal=True)
         elif line["attachment.commandMode"] == "prompt" and self.in_turn and not self.parent:
             self.ask_all(content_text(line["attachment.prompt"]))  # typed while the agent worked
+
+    def continued_by(self, line: Node) -> bool:
+        return as_text(line["parentUuid"]) in self.written
 
     def message(self, role: str, line: Node) -> None:
         self.cwd = line["cwd"] or self.cwd
@@ -4997,9 +5032,11 @@ class SavedCodex(Saved, Codex):
         if (server := as_text(payload["namespace"])).startswith("mcp__"):
             name = f"{server}__{name.strip('_')}"
         identity = as_text(payload["call_id"] or payload["id"])
-        words = as_list(Node(given)["command"])
-        if words[:1] == ["apply_patch"] and words[1:]:
-            name, given = "apply_patch", as_text(words[1])
+        command = Node(given)["command"] or Node(given)["cmd"]
+        words = [as_text(word) for word in as_list(command) or [command]]
+        patch = PATCH_COMMAND.fullmatch(words[-1])
+        if patch or (words[0] == "apply_patch" and words[1:]):
+            name, given = "apply_patch", patch[2] if patch else words[1]
         if payload["type"] == "web_search_call":
             name, given = web_use(Node(payload["action"]), payload["query"])
         if name == "exec" and isinstance(given, str):
@@ -5059,6 +5096,7 @@ class SavedCodex(Saved, Codex):
         self.stop(error, result=answer, duration_ms=as_count(payload["duration_ms"]))
 
 
+PATCH_COMMAND = regex(r"\s*apply_patch <<\s*['\"]?(\w+)['\"]?\n(.*)\n\1\s*", re.DOTALL)
 CALLS_ALONE = ("web_search_call", "image_generation_call")  # no line has what they returned
 
 
@@ -5220,7 +5258,9 @@ class OpenCode(Translator):
             self.add_usage(as_object(part["tokens"]) | cached, cost=part["cost"])
         elif kind == "error":
             self.failed_before = False
-            self.report_error([line["error"], line["error.name"]], fatal=True)
+            told = Node(line["error"])
+            kinds = [told["data.statusCode"], told["name"]]
+            self.report_error([told.value, kinds[1]], fatal=True, kinds=kinds)
         elif kind == "done":
             self.done(line)
 
@@ -5299,6 +5339,7 @@ class Droid(Translator):
 
     name = "droid"
     named_ends = frozenset(("completion",))
+    names_session: ClassVar = {"": "sessionId"}
     places = places_in("message text", "reasoning text")
     exit_code = r"\[Process exited with code (-?[0-9]{1,9})\]\s*\Z"
     thought: Any = None  # the last thought's ID: a thought may come twice
@@ -5362,9 +5403,10 @@ class Copilot(Saved):
     names_model = ("model", "newModel", "selectedModel")
     saved = False  # until a line shows it
     clocks = True
-    of_run = ("summary", "agents", "permissions")
+    of_run = ("summary", "agents", "requests", "permissions")
     streamed: Any = None  # the message whose deltas came
-    permissions: Mapping[str, str] = {}  # answers to requests, by the call that they are about
+    requests: Mapping[Any, Any] = {}  # for permission -> the calls that they are about
+    permissions: Mapping[str, str] = {}  # the answers, by the call
     summary: Any = None  # the answer, unless words follow
     agents: Mapping[str, Any] = {}  # sub-agents -> the calls that started them
 
@@ -5395,13 +5437,13 @@ class Copilot(Saved):
             self.use(data)
         elif kind == "session.task_complete":
             self.summary = first_text(data["summary"]) or None
-        elif kind == "permission.completed":
-            answered = {as_text(data["toolCallId"]): as_text(data["result.kind"])}
-            self.permissions = {**self.permissions, **answered}
+        elif kind.startswith("permission."):
+            self.permit(as_text(data["requestId"]), data)
         elif kind == "tool.execution_complete":
             self.returned(data)
         elif kind in ("session.error", "model.call_failure") and (self.in_turn or not self.saved):
-            self.report_error(line["data"], fatal=True)
+            kinds = [data["statusCode"], data["errorType"]]
+            self.report_error(line["data"], fatal=True, kinds=kinds)
 
     def open_run(self, kind: str, data: Any) -> None:
         self.use_model(first_text(*map(data.__getitem__, self.names_model)))
@@ -5435,6 +5477,14 @@ class Copilot(Saved):
             self.mark_finished(data["toolCallId"])
         else:
             self.call(data["toolCallId"], name, data["arguments"])
+
+    def permit(self, request: str, data: Any) -> None:
+        """Note what permission was asked for, and the answer; some only name the request."""
+        if data["result.kind"] is None:
+            self.requests = {**self.requests, request: data["permissionRequest.toolCallId"]}
+        else:
+            call = first_text(data["toolCallId"], self.requests.get(request))
+            self.permissions = {**self.permissions, call: as_text(data["result.kind"])}
 
     def caller(self, line: Any, data: Any) -> str | None:
         agent = first_text(line["agentId"])
@@ -5524,7 +5574,9 @@ class Pi(Saved):
             part = Node(line["assistantMessageEvent"])
             self.update(part["type"], part["delta"])
             return
-        self.stamp = self.stamp or message["timestamp"] or line["entry.timestamp"]
+        spoken = message["role"] == "assistant"  # then it says when it began
+        told = line["entry.timestamp"] or (None if spoken else message["timestamp"])
+        self.stamp = self.stamp or told
         self.stopped = kind == "turn_end" and self.final["stopReason"] == "stop"
         told = self.saved or message.value or "parentId" in line.value  # old ones have none
         if kind in self.entries and told:
@@ -5573,7 +5625,7 @@ class Pi(Saved):
             elif block["type"] == "toolCall":
                 self.call(block["id"], block["name"], block["arguments"])
         if role == "assistant":
-            self.final = message
+            self.final, self.counted.last = message, None
             self.add_usage(message["usage"], cost=message["usage.cost.total"])
             self.use_model(message["model"])
             if message["stopReason"] in self.failures:
@@ -7138,7 +7190,7 @@ class Sessions:
         if not session.agent or not (name or session is self.current):
             return NOT_GOING_ON  # what follows may show its agent, or belong to another one
         if not translator.translates:
-            return ACT_TYPES, name, run
+            return (ACT_TYPES, name, run) if name or session.key is None else NOT_GOING_ON
         return translator.skipped_types if translator.goes_on(name) else (), name, run
 
     def is_rejected(self, line: bytes, event: Any) -> bool:
@@ -7177,6 +7229,8 @@ class Sessions:
             return self.enter(known), True
         if name and not known and (late := self.named_by_its_end(event)):
             return late, True
+        if name and not known and current.translator.continued_by(Node(details(event))):
+            return self.enter(self.rename(current, name)), True
         agent = recognize(details(event))
         if self.given and agent and TRANSLATORS[agent] is not TRANSLATORS[self.given] and not name:
             event.kind = UNREADABLE
@@ -7209,7 +7263,8 @@ class Sessions:
             session.run.agent = agent
         session.translator = self.cursors
         if kind.translates:
-            session.translator = kind(self.maker, name or str(session.key))
+            session.translator = kind(self.maker, name)
+            session.translator.unnamed = None if name else str(session.key)
             session.translator.agent = agent
         if before and before.translator.translates and kind.translates:  # prompts before an init
             session.translator.prompts += before.translator.prompts
@@ -7241,6 +7296,13 @@ class Sessions:
             self.end_session(oldest, self.runs.give_up)
         return session
 
+    def rename(self, session: Session, name: str) -> Session:
+        """A session that was resumed has another ID from here on."""
+        self.table.pop(session.key, None)
+        session.key, session.anonymous = session_key(name), False
+        session.translator.session = name
+        return session
+
     def new_session(self, name: str | None) -> Session:
         return Session(session_key(name), self.file, self.cursors)
 
@@ -7268,7 +7330,10 @@ class Sessions:
         if not own and made[0] is event and event.kind is ACT:  # words, as Cursor has them
             event.unprinted = False
             if self.maker.converts:
-                event.raw = with_member(event.raw, "session_id", str(session.translator.session))
+                reader = session.translator
+                names = {"session_id": reader.session, "unnamed_session": reader.unnamed}
+                for name, value in known_members(names).items():
+                    event.raw = with_member(event.raw, name, value)
         return made
 
     def plan_in(self, event: Event) -> Sequence[Event]:
@@ -10748,7 +10813,7 @@ SHAPE: dict[str, Any] = (
     | classify(NAME_KIND, "type subtype")
     | classify(
         REFERENCE_KIND,
-        "session_id call_id model_call_id request_id parent_tool_use_id",
+        "session_id unnamed_session call_id model_call_id request_id parent_tool_use_id",
     )
     | classify(MODEL_KIND, "model models")
     | classify(
@@ -13873,7 +13938,8 @@ class Json(Writer):
 
     def result(self, event: Event, run: Run) -> bytes:
         own = {**details(event), "type": "result", "subtype": "success", "is_error": False}
-        own.pop("converted_from", None)
+        for name in ("converted_from", "unnamed_session"):
+            own.pop(name, None)
         for key in ("duration_ms", "duration_api_ms"):
             own[key] = own[key] if type(own.get(key)) in (int, Number) else None
         if type(own.get("result")) is not str:

@@ -205,7 +205,7 @@ STREAMS: dict[str, Stream] = {
         "{write} a"),
     "codex-items": ok([*THREAD, item("plan", text="# The plan\n1. Look"),
         item("web_search", identity="i2", query="", action={"type": "search", "query": "x"}),
-        item("collab_tool_call", identity="i3", tool="spawn_agent", prompt="Look", status="completed"),
+        item("collab_tool_call", identity="i3", tool="spawn_agent", prompt="Look\nat it", status="completed"),
         item("collab_tool_call", identity="i4", tool="wait", status="completed"),
         {"type": "request_user_input", "call_id": "q", "questions": [{"question": "Which?"}]}, TURN_ENDED],
         "{createPlan} The plan", "{webSearch} x", "Started subagent Look (in background)", "{await}",
@@ -514,6 +514,20 @@ STREAMS: dict[str, Stream] = {
         {"type": "item.completed", "item": {"id": "0", "item_type": "command_execution", "command": "ls", "exit_code": 1, "aggregated_output": "", "status": "failed"}},
         {"type": "item.completed", "item": {"id": "1", "item_type": "assistant_message", "text": "None."}},
         {"type": "turn.completed", "usage": {}}], "{shell} ls (exit 1)"),
+    "claude-stops-its-command": ok([CLAUDE_INIT, says("assistant", use(command="npm start")),
+        {**says("user", returned("Command running in background with ID: b1")), "tool_use_result": {"backgroundTaskId": "b1"}},
+        says("assistant", use("TaskOutput", "t2", task_id="b1")), says("user", returned("up", "t2")),
+        says("assistant", use("TaskStop", "t3", task_id="b1")), says("user", returned("ok", "t3")),
+        claude("system", subtype="task_notification", task_id="b1", tool_use_id="t1", status="stopped"),
+        CLAUDE_OK], "{shell} npm start (in background)", "{await} npm start", "{taskStop} npm start"),
+    "droid-other-spelling": ok([{**{key: value for key, value in line.items() if key != "session_id"}, "sessionId": "d-2"}
+        for line in (DROID_INIT, droid("message", role="assistant", id="m", text="Hi"), droid("completion", finalText="Hi", durationMs=1))]),
+    "copilot-request-names-the-call": ok([copilot("user.message", content="Do it"),
+        *copilot_call()[:1], *copilot_call(identity="c2", arguments={"command": "rm x"})[:1],
+        copilot("permission.requested", requestId="r", permissionRequest={"toolCallId": "c2"}),
+        copilot("permission.completed", requestId="r", result={"kind": "denied-interactively-by-user"}),
+        *copilot_call({"message": "no"})[1:], *copilot_call({"message": "No."}, identity="c2")[1:], copilot_end()],
+        "{not shell} (error: no)", "{not shell} rm x (rejected: No.)"),
     "amp-result-alone": fails(
         [{"type": "result", "subtype": "error_during_execution", "is_error": True, "error": "413 Too long", "session_id": "T-1"}],
         "failed: 413 Too long"),
@@ -999,20 +1013,19 @@ def test_tokens_of_gemini_and_copilot() -> None:
 
 
 def test_times_of_pi() -> None:
-    """They stand in messages; deltas say none that all outputs would read."""
+    """Messages say when they began, and entries when they were over; older versions write none."""
     begun = {"type": "session", "id": "s", "version": 3, "timestamp": "2026-08-17T10:00:00.000Z"}
-    update = {"type": "text_delta", "delta": "Hi"}
     first, last = 1786960801000, 1786960805500
     lines: list[Line] = [
         begun, {"type": "agent_start"},
         {"type": "message_end", "message": {"role": "user", "content": [], "timestamp": first}},
-        {"type": "message_update", "assistantMessageEvent": update,
-         "message": PI_SAID | {"timestamp": last + 9000}},
         {"type": "message_end", "message": PI_SAID | {"timestamp": last}},
-        {"type": "agent_end", "willRetry": False},
     ]  # fmt: skip
-    (row,) = convert(stream(lines), "-t", "runs").objects
-    assert (row["started_ms"], row["duration_ms"]) == (1786960800000, 5500)
+    entry = {"type": "entry_appended", "entry": {"timestamp": "2026-08-17T10:00:07.000Z"}}
+    for more, took in ([], None), ([entry], 7000):
+        data = stream([*lines, *more, {"type": "agent_end", "willRetry": False}])
+        (row,) = convert(data, "-t", "runs").objects
+        assert (row["started_ms"], row["duration_ms"]) == (1786960800000, took)
 
 
 DIFF = (
@@ -1148,6 +1161,7 @@ MENDED: dict[str, list[str]] = {
     "b-cx-p3": ["{edit} a.py (+1 -1)"],
     "b-cx-exec": ["{shell} git push (0.1 s)"],
     "b-kimi": ["{shell} pytest (exit 1)"],
+    "claude-saved-resumed-two-ids": ["{ls} ."],
     "claude-bashoutput": ["{shell} pnpm dev (in background)", "{await} pnpm dev",
                           "{taskStop} pnpm dev"],
     "b-cl-live": ["{shell} grep -n 'Exit code' x (exit 1)"],
@@ -1173,6 +1187,9 @@ ROWS: dict[str, list[dict[str, Any]]] = {
     "cursor-plan-query-only": [{"answer": "# Plan: Birds\n\n- Observe\n- Write"}],
     "cursor-accumulated-partials": [{"answer": "Hi there!"}],
     "copilot-turn-start-first": [{"prompt": "Write a test.", "verdict": "succeeded"}],
+    "claude-saved-resumed-two-ids": [
+        {"prompt": "say lol", "verdict": "succeeded"}, {"prompt": "run ls tool", "verdict": "succeeded"},
+    ],
     "claude-saved-compact": [{"prompt": "Fix the typo"}, {"prompt": "Now the screen"}],
     "b-cx-echo": [{"prompt": "ping", "answer": "ping", "verdict": "succeeded"}],
     "b-cx-rep": [{"prompt": "a", "answer": "Done."}, {"prompt": "Done.", "answer": "Good."}],
@@ -1228,13 +1245,16 @@ def test_a_call_of_a_server_shows_its_first_short_argument() -> None:
     assert convert(stream(lines), "-t", "calls").objects[0]["target"] == "gh/list a/b"
 
 
-@pytest.mark.parametrize("name", ["copilot", "grok", "droid", "pi"])
+@pytest.mark.parametrize("name", STREAMS)
 def test_no_session_is_made_up(name: str) -> None:
     """What the last line states is in the row; what none does is null."""
-    for key, (lines, *_) in STREAMS.items():
-        data = stream(lines)
-        for row in convert(data, "-t", "runs").objects if key.partition("-")[0] == name else ():
-            assert row["session"] is None or row["session"].encode() in data
+    data = stream(STREAMS[name][0])
+    again = convert(data, "-t", "cursor").stdout
+    named = [json.loads(line).get("session_id") for line in again.splitlines()]
+    named += [line["session_id"] for line in convert(data, "-t", "json").objects]
+    for read in (data, again):
+        named += [row["session"] for row in convert(read, "-t", "runs").objects]
+    assert [name for name in named if name is not None and name.encode() not in data] == []
 
 
 def test_results_of_codex_that_are_objects_stay_whole() -> None:

@@ -501,6 +501,7 @@ def test_who_was_interrupted(members: dict[str, Any], why: str) -> None:
     ("Newline followed by # inside a quoted argument can hide arguments from path validation",
      "denied"),
     ("Contains 3 errors and 2 warnings", "error"),
+    ("This operation requires approval of two owners", "error"),  # of a server
     ("Path does not exist: /w/b", "notfound"),
     ("Path has no write access", "error"),
 ])  # fmt: skip

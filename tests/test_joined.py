@@ -453,8 +453,8 @@ def test_converted_streams_that_are_interleaved(one: str) -> None:
 
 def test_a_session_that_only_the_last_line_names() -> None:
     first, *_, last = convert(GOOD["copilot"], "-t", "cursor").objects
-    assert re.fullmatch("[0-9a-f]{8}", first["session_id"])
-    assert last["session_id"] == "co-1"
+    assert re.fullmatch("[0-9a-f]{8}", first["unnamed_session"])
+    assert (first.get("session_id"), last["session_id"]) == (None, "co-1")
     for data in (GOOD["copilot"], convert(GOOD["copilot"], "-t", "cursor").stdout):
         (ended,) = convert(data, "-t", "json").objects
         (run,) = convert(data, "-t", "runs").objects

@@ -447,6 +447,18 @@ def test_what_code_of_codex_calls(code: str, found: list[tuple[str, str]]) -> No
     assert {row["status"] for row in rows} == {"ok"}
 
 
+@pytest.mark.parametrize("given", [
+    {"command": ["apply_patch", "PATCH"]}, {"cmd": "apply_patch <<'EOF'\nPATCH\nEOF\n"},
+    {"command": ["bash", "-lc", "apply_patch << X\nPATCH\nX"]},
+])  # fmt: skip
+def test_a_command_that_is_a_patch_is_a_change(given: dict[str, Any]) -> None:
+    text = json.dumps(given).replace("\\nPATCH", f"\\n{PATCH}").replace('"PATCH"', f'"{PATCH}"')
+    called = codex("response_item", type="function_call", name="shell", call_id="c", arguments=text)
+    result = codex("response_item", type="function_call_output", call_id="c", output="Done!")
+    (row,) = calls(META_LINE + TYPED + called + result + words("assistant", "Done"))
+    assert (row["tool"], row["target"], row["lines_added"]) == ("edit", "a.py", 1)
+
+
 def labels(data: bytes) -> list[str]:
     return convert(data, "-t", "text").lines
 

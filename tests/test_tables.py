@@ -151,7 +151,8 @@ FAILS: dict[str, Callable[[str], Any]] = {
     ("503 UNAVAILABLE: The model is overloaded " * 30, "overloaded"),
     ("Selected model is at capacity.", "overloaded"),
     ("401 Unauthorized: bad key", "auth"), ("Invalid API key. Please run /login", "auth"),
-    ("Not logged in", "auth"), ("OAuth token expired: authenticate again", "auth"),
+    ("Not logged in", "auth"), ("The token has expired", "auth"),
+    ("You're out of extra usage", "limit"), ("OAuth token expired: authenticate again", "auth"),
     ("Request was aborted.", "interrupted"), ("Cancelled by the user", "interrupted"),
     ("run canceled", "interrupted"), ("Aborted: required dependency is missing", "error"),
     ("Request timed out.", "timeout"), ("504 Gateway Timeout", "timeout"),
@@ -240,6 +241,7 @@ def test_a_run_of_several_models() -> None:
 
 @pytest.mark.parametrize(("why", "wait"), [
     ("429: please try again in 1m 30s", 90_000), ("Retry after 12.5 seconds", 12_500),
+    ("Your quota will reset after 3h22m10s.", 12_130_000), ("try again in 6m0.5s", 360_500),
     ("rate_limit, retry-after: 500ms", 500), ("resets 1pm (America/Mexico_City)", None),
     ("Retrying failed 3 times", None), ("Your limit resets in 2 hours and 5 minutes.", 7_500_000),
 ])  # fmt: skip
