@@ -470,22 +470,6 @@ DECODE = msgspec.json.Decoder(float_hook=Number).decode
 ENCODE = msgspec.json.Encoder(enc_hook=as_spelled).encode
 
 
-def members(text: bytes) -> dict[str, Raw]:
-    """The members of a JSON object (RFC 8259), undecoded; of duplicates the last wins. Of anything
-    else, none."""
-    if text.lstrip(BLANKS)[:1] != b"{":
-        return {}
-    try:
-        return msgspec.json.decode(text, type=dict[str, Raw])
-    except DECODE_ERRORS:  # lone surrogates, or many levels
-        if decoded(text) is None:
-            return {}
-    keys = [string for string in find_strings(text) if string.is_key and len(string.path) == 1]
-    ends = [*(key.start for key in keys), text.rfind(b"}")][1:]
-    values = (text[key.end : end].strip(b",: \t\r\n") for key, end in zip(keys, ends, strict=True))
-    return {key.text: Raw(value) for key, value in zip(keys, values, strict=True)}
-
-
 def encode_json(value: Any) -> bytes:
     """A value as compact JSON in UTF-8; lone surrogates are escaped."""
     try:
@@ -2685,13 +2669,18 @@ class Wrapped(NamedTuple):
     stream: bytes  # one of STREAMS, if the envelope says so
 
 
-def unwrap_text(value: bytes) -> bytes:
-    """The text of a string, or of journald's array of bytes, in UTF-8; else b""."""
-    text = decoded(value) if value[:1] in (b'"', b"[") else None
-    try:
-        return to_utf8(text) if isinstance(text, str) else bytes(text or ())
-    except (TypeError, ValueError):
-        return b""
+def unwrap_text(value: Any) -> bytes:
+    """The text that a string is, or journald's array of bytes, in UTF-8; else b""."""
+    if isinstance(value, str):
+        return to_utf8(value)
+    with contextlib.suppress(TypeError, ValueError):
+        return bytes(as_list(value))
+    return b""
+
+
+def object_in(text: bytes) -> dict[str, Any]:
+    """The JSON object that a text is, decoded; {} if it is anything else."""
+    return as_object(decoded(text)) if text.lstrip(BLANKS)[:1] == b"{" else {}
 
 
 def contents(
@@ -2701,41 +2690,37 @@ def contents(
     ``named`` the place."""
     if CRI in places and (match := CRI_LINE.fullmatch(line)):
         yield Wrapped(CRI, match[3].rstrip(b"\r\n"), match[1], match[2] == b"F", match[1])
-    outer = members(line[max(0, line.find(b"{", 0, MAX_PREFIX + 1)) :])
-    kind = decoded(bytes(outer["type"])) if "type" in outer else None
+    outer = object_in(line[max(0, line.find(b"{", 0, MAX_PREFIX + 1)) :])
+    kind = outer.get("type")
     if not outer or (not named and isinstance(kind, str) and kind not in COLLECTED):
         return
-    writer = b" ".join([bytes(outer.get(name, b"")) for name in WRITERS_OF_PIECES])
+    writer = repr([outer.get(name) for name in WRITERS_OF_PIECES]).encode()
+    stream = to_utf8(as_text(outer.get("stream")))
     for place in places:
-        first, *names = place.split(".")
-        value = bytes(outer.get(first, b""))
-        for name in names:
-            value = bytes(members(value).get(name, b""))
-        whole = value[:1] == b"{" and (named or place == OBJECT) and bool(members(value))
-        if text := value if whole else unwrap_text(value):
-            ended, stream = whole or text.endswith(b"\n"), bytes(outer.get("stream", b""))[1:-1]
+        value = Node(outer)[place]
+        whole = isinstance(value, dict) and (named or place == OBJECT)
+        if text := encode_json(value) if whole else unwrap_text(value):
+            ended = whole or text.endswith(b"\n")
             yield Wrapped(place, text, writer, ended, stream if stream in STREAMS else b"")
 
 
 def holds_event(text: bytes, layers: int) -> bool:
     """Is a text an event, the beginning of one, or an envelope of either?"""
-    outer = members(text)
-    if text[:1] != b"{" or not outer:
+    outer = object_in(text)
+    if not outer:
         return text[:1] == b"{" and b'"type"' in text
     if says_kind(outer):
         return True
     return layers > 0 and any(holds_event(piece.text, layers - 1) for piece in contents(text))
 
 
-def says_kind(line: Mapping[str, Raw]) -> bool:
+def says_kind(line: Mapping[str, Any]) -> bool:
     """Do members say what a line is? Nearly always by a type; else by whose words they hold, by an
     event that is the name of one of them, or as a message of JSON-RPC."""
     if "type" in line:
-        return isinstance(decoded(bytes(line["type"])), str)
+        return isinstance(line["type"], str)
     speaks = "role" in line and line.keys() & {"content", "message", "tool_calls"}
-    return bool(
-        speaks or "jsonrpc" in line or as_text(decoded(bytes(line.get("event", b"")))) in line
-    )
+    return bool(speaks or "jsonrpc" in line or as_text(line.get("event")) in line)
 
 
 class Pieces:
@@ -2750,11 +2735,11 @@ class Pieces:
         """The lines that a piece completes."""
         text, line = piece.text, self.begun.pop(writer, bytearray())
         self.size -= len(line)
-        if line and text[:1] == b"{" and members(text):  # the rest of the line before is lost
+        if line and object_in(text):  # the rest of the line before is lost
             return [bytes(line), text]
         line += text
         closed = text.rstrip(BLANKS)[-1:] == b"}"
-        if piece.ended or line[:1] != b"{" or (closed and members(bytes(line))):
+        if piece.ended or line[:1] != b"{" or (closed and object_in(bytes(line))):
             return [bytes(line)]
         long = self.size + len(line) > self.limit
         self.begun[writer] = bytearray(b"{") if long else line  # the rest is damaged, too
@@ -2941,7 +2926,7 @@ class Reader:
     def is_damaged(self, text: bytes, wrapping: Wrapping) -> bool:
         """Is a line that can't be decoded wrapped as the others are, or a broken envelope?"""
         if self.head and text.startswith(self.head):
-            return not members(text)
+            return not object_in(text)
         expected = self.decide()
         return wrapping == expected if expected else wrapping[-1] == ""
 
@@ -2965,7 +2950,7 @@ class Reader:
             return prefix, self.read_several(text) or Rejected(
                 "nested too deeply" if deep else str(error)
             )
-        if prefix and event.type is None and not says_kind(members(text)):
+        if prefix and event.type is None and not says_kind(object_in(text)):
             return prefix, NO_EVENT
         return prefix, [(text, event)]
 
@@ -2973,7 +2958,7 @@ class Reader:
         """The events of an array, or those that follow each other; none unless all can be read, and
         say what they are."""
         parts = [*document_frames([text], MAX_LINE)]
-        if not all(isinstance(part, bytes) and says_kind(members(part)) for part in parts):
+        if not all(isinstance(part, bytes) and says_kind(object_in(part)) for part in parts):
             return []
         with contextlib.suppress(ValueError, RecursionError):
             lines = [cast("bytes", part).strip() for part in parts]

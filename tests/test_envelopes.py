@@ -95,6 +95,14 @@ def google(data: bytes) -> bytes:
     )
 
 
+def left_of(wrap: Wrap, lines: bytes) -> bytes:
+    """The lines as they leave: where the collector parsed them, none has a spelling of its own."""
+    if wrap is not google:
+        return lines
+    values = map(agentfmt.decode_json, lines.splitlines())
+    return b"".join(agentfmt.encode_json(value) + b"\n" for value in values)
+
+
 WRAPS: dict[str, Wrap] = {
     "docker json-file": docker,
     "CRI": cri,
@@ -124,11 +132,11 @@ EACH = pytest.mark.parametrize("wrap", WRAPS.values(), ids=WRAPS)
 @EACH
 def test_the_agents_lines_leave_byte_for_byte(wrap: Wrap) -> None:
     """However they are read, and as in every output."""
-    assert convert(wrap(LINES), *SAME) == Ended(LINES, "", 0)
+    assert convert(wrap(LINES), *SAME) == Ended(left_of(wrap, LINES), "", 0)
     for to in ("text", "json", "cursor"):
-        assert convert(wrap(LINES), "-t", to) == convert(LINES, "-t", to)
+        assert convert(wrap(LINES), "-t", to) == convert(left_of(wrap, LINES), "-t", to)
     data = init() + assistant("é" * 50) + completed() + result()
-    assert convert(one_byte_at_a_time(wrap(data)), *SAME) == Ended(data, "", 0)
+    assert convert(one_byte_at_a_time(wrap(data)), *SAME) == Ended(left_of(wrap, data), "", 0)
 
 
 @EACH
