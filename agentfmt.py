@@ -7914,8 +7914,9 @@ def model_numbers(took: Node) -> dict[str, float | None]:
 # ---------------------------------------------------------------- command lines
 #
 # The commands that a line of a shell runs, each by itself: of lists, pipelines, bodies, subshells
-# and substitutions, and those that other commands may start; and the files that it writes into.
-# A line in, lists of words out, without quotes and redirections. It must not know events.
+# and substitutions, and those that other commands may start. What a line redirects into a file is
+# a command, too: `>` and the file.
+# A line in, lists of words out, without quotes. It must not know events.
 
 
 class UnclearError(ValueError):
@@ -7943,6 +7944,10 @@ class ShellCommand(NamedTuple):
         for at, (before, word) in enumerate(itertools.pairwise((first, *words)), 1):
             if at > MAX_INNER:
                 raise UnclearError
+            if first == "git" and before in GITS_VALUED:
+                continue
+            if first == "git" and before.startswith("-"):
+                before = first
             if not word.startswith("-"):
                 if at > 1:
                     yield " ".join((first, *self.words[at:]))
@@ -7950,27 +7955,24 @@ class ShellCommand(NamedTuple):
                     break
 
 
-class ShellLine(NamedTuple):
-    """What a line does: its commands in turn, and the files that it redirects output into."""
-
-    commands: Sequence[ShellCommand]
-    written: Sequence[str]
+GITS_VALUED = word_set("-C -c --git-dir --work-tree --namespace --config-env")
+INTO = ">"  # the program of a redirection
 
 
-def read_line(line: str, depth: int = 0) -> ShellLine:
-    """Read a line for bash. Raises UnclearError."""
+def read_line(line: str, depth: int = 0) -> Sequence[ShellCommand]:
+    """Read a line for bash: its commands in turn. Raises UnclearError."""
     if depth > MAX_DEPTH or (found := parse_line(line, depth)) is None:
         raise UnclearError
     return found
 
 
 @functools.lru_cache(256)  # each gate asks about the start of a call, and about its end
-def parse_line(line: str, depth: int) -> ShellLine | None:
-    """What a line does, or None if it is unclear."""
+def parse_line(line: str, depth: int) -> Sequence[ShellCommand] | None:
+    """The commands of a line, or None if it is unclear."""
     import tree_sitter
     import tree_sitter_bash
 
-    source = BARE_EXIT.sub(r"\1 1", line).encode("utf-8", "replace")
+    source = BARE_EXIT.sub(r"\1 1", ASSIGNED.sub(r"\1", line)).encode("utf-8", "replace")
     if len(source) > MAX_SOURCE:
         return None
     parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
@@ -7982,14 +7984,28 @@ def parse_line(line: str, depth: int) -> ShellLine | None:
         reader.read(root)
     except UnclearError:
         return None
-    commands, changed = [], ""
-    for command in reader.commands:
-        commands.append(command._replace(hidden=command.hidden or changed))
-        if changes_line(*command.words):
-            changed = f"{command.words[0]} before it"
-    return ShellLine(commands, reader.written)
+    return [*in_turn(reader.commands)]
 
 
+def in_turn(commands: Iterable[ShellCommand]) -> Iterator[ShellCommand]:
+    """Commands, with what those before them do to what they mean."""
+    import posixpath
+
+    changed, replaced, directory = "", ShellCommand((), ""), ""
+    for command in commands:
+        program, *rest = command.words
+        started = [*replaced.words][-len(command.words) :] == [*command.words]  # exec pytest
+        yield command if started else command._replace(hidden=command.hidden or changed)
+        if program == INTO and directory:  # a subshell may have changed it, and ended
+            yield command._replace(words=[INTO, posixpath.join(directory, *rest)])
+        if program in ("cd", "pushd"):
+            directory = posixpath.join(directory, *rest[-1:])
+        if changes_line(program, *rest):
+            changed = f"{program} before it"
+            replaced = command if program == "exec" else replaced
+
+
+ASSIGNED = regex(r"(?m)((?:^|;)[ \t]*)\$(?:env:)?\w+[ \t]*=(?!=)[ \t]*")  # by PowerShell
 BARE_EXIT = regex(r"(\|\|\s*exit)(?=\s*(?:[;\n}]|\Z))")  # with the status of what has failed
 
 
@@ -7999,18 +8015,17 @@ class LineReader:
     def __init__(self, depth: int) -> None:
         self.depth = depth
         self.commands: list[ShellCommand] = []
-        self.written: list[str] = []
 
     def read(
-        self, node: Any, hidden: str = "", *, fed: bool = False, behind: Any = (), level: int = 0
+        self, node: Any, hidden: str = "", *, fed: Fed = None, behind: Any = (), level: int = 0
     ) -> None:
-        """``fed``: another command, or a document, is the input. ``behind``: words of a command
-        behind a redirection's file, which the parser takes for more files."""
+        """``behind``: words of a command behind a redirection's file, which the parser takes for
+        more files."""
         kind, parts = node.type, node.children
         if level > MAX_LEVELS:
             raise UnclearError
         if kind == "redirected_statement":
-            fed = fed or any(source_of(part)[:1] == "<" for part in parts)
+            fed = next(filter(None, map(input_from, parts)), fed)
             behind = [word for part in parts[1:] for word in files_of(part)[1:]]
             hidden = hidden or next(filter(None, map(joined_in_document, parts)), "")
         elif kind == "command":
@@ -8027,16 +8042,17 @@ class LineReader:
             self.read_text(node.text)
         for part, why, piped in inner_parts(node):
             more = behind if part.type == "command" else ()
-            self.read(part, hidden or why, fed=fed or piped, behind=more, level=level + 1)
+            given = UNKNOWN if piped else fed
+            self.read(part, hidden or why, fed=given, behind=more, level=level + 1)
 
-    def note_command(self, node: Any, parts: Sequence[Any], hidden: str, *, fed: bool) -> None:
+    def note_command(self, node: Any, parts: Sequence[Any], hidden: str, *, fed: Fed) -> None:
         own, begin = node.named_children, node.start_byte
         gaps = (
             node.text[a.end_byte - begin : b.start_byte - begin] for a, b in itertools.pairwise(own)
         )
         if b"\\\n" in gaps:  # in the middle of a word, which the parser takes for two
             raise UnclearError
-        fed = fed or any(part.type == "herestring_redirect" for part in own)
+        fed = next(filter(None, map(input_from, own)), fed)
         words = [word_of(part) for part in parts if part.is_named and part.type not in NO_WORDS]
         if words:
             self.note(started_by(words, self.depth, hidden, fed=fed))
@@ -8051,18 +8067,35 @@ class LineReader:
         for file in files_of(node)[:1]:
             name = word_of(file)
             if ">" in sign and file.type != "number" and not name.startswith("/dev/"):
-                self.written.append(name)
+                self.note([ShellCommand([INTO, name], "a redirection")])
 
     def read_text(self, text: bytes) -> None:
         """The substitutions in a text where the parser doesn't see them all."""
         if UNREAD.search(line := text.decode("utf-8", "replace")):
             quoted = re.sub(r'(?<!\\)"', r'\\"', line)
-            _, *found = read_line(f': "{quoted}"', self.depth + 1).commands
+            _, *found = read_line(f': "{quoted}"', self.depth + 1)
             self.note(command._replace(hidden="what it is put in") for command in found)
 
 
 UNREAD = regex(r"(?<!\\)`|\$\(")  # a substitution
 QUOTED_END = regex(r"\s*[\w-]*[\"'\\]")  # the end of a document whose text nothing is done to
+# What is the input of a command: the text of a document, or UNKNOWN; None if nothing is redirected.
+Fed: TypeAlias = "str | None"
+
+
+def input_from(redirect: Any) -> Fed:
+    """What a redirection gives a command to read."""
+    text = source_of(redirect).lstrip("0123456789")
+    if redirect.type == "herestring_redirect":
+        return word_of(redirect.named_children[-1]) or UNKNOWN
+    if redirect.type != "heredoc_redirect":
+        return UNKNOWN if redirect.type == "file_redirect" and text[:1] == "<" else None
+    body = "".join(source_of(part) for part in redirect.children if part.type == "heredoc_body")
+    plain = QUOTED_END.match(text.lstrip("<-")) or not PUT_IN.search(body)
+    return body if plain and body.strip() else UNKNOWN
+
+
+PUT_IN = regex(r"[$`\\]")
 NO_WORDS = frozenset(
     "variable_assignment file_redirect heredoc_redirect herestring_redirect comment".split()
 )
@@ -8074,9 +8107,13 @@ MAX_COMMANDS = 20_000
 
 
 def files_of(redirect: Any) -> list[Any]:
-    """What a redirection names: its file, or the word of a document, and what the parser adds."""
+    """What a redirection names: its file, or the word of a document, and what the parser adds. One
+    that only closes a descriptor names none, and the parser takes the next word for a file."""
     if not redirect.type.endswith("_redirect"):
         return []
+    if any(part.type in (">&-", "<&-") for part in redirect.children):
+        files = [part for part in redirect.named_children if part.type != "file_descriptor"]
+        return [redirect, *files]
     named = [part for part in redirect.named_children if part.type not in NO_FILES | NO_WORDS]
     if redirect.type == "heredoc_redirect":
         return [redirect, *(part for part in named if part.type not in STATEMENTS)]
@@ -8142,8 +8179,13 @@ def source_of(node: Any) -> str:
 def word_of(node: Any) -> str:
     """A word without its quotes. What a shell puts in stays as it is spelled, behind UNKNOWN."""
     text = source_of(node)
+    if node.type == "translated_string":
+        return word_of(node.children[-1])
     if node.type in ("command_name", "concatenation"):
-        return LIST.sub(UNKNOWN, "".join(map(word_of, node.children)), 1)
+        dollars = [at.type == "$" and to.type == "string" for at, to in
+                   itertools.pairwise((*node.children, node))]  # fmt: skip
+        parts = itertools.compress(node.children, map(operator.not_, dollars))
+        return LIST.sub(UNKNOWN, "".join(map(word_of, parts)), 1)
     if node.type == "raw_string":
         return text[1:-1]
     if node.type == "ansi_c_string":
@@ -8158,50 +8200,146 @@ def word_of(node: Any) -> str:
         return plain[:-1] if put is None else plain + UNKNOWN + rest[:-1]
     if "expansion" in node.type or "substitution" in node.type:
         return UNKNOWN + text
-    if re.match(r"[A-Za-z]:\\", text):  # a path of Windows, in a line that its shells read
+    if re.match(r"(?:[A-Za-z]:|\.[\w.-]*)\\\w", text):  # of Windows, in a line for its shells
         return text
     text = re.sub(r"(?<!\\)[*?[]", rf"{UNKNOWN}\g<0>", text, count=1)
     return re.sub(r"\\(\n|.)", lambda match: match[1].strip("\n"), LIST.sub(UNKNOWN, text, 1))
 
 
-LIST = regex(r"(?<![\\\0])(?=\{\S)")  # in braces
+LIST = regex(r"(?<![\\\0$])(?=\{\S)")  # in braces
 
 
 def started_by(
-    words: Sequence[str], depth: int, hidden: str, *, fed: bool = False
+    words: Sequence[str], depth: int, hidden: str, *, fed: Fed = None
 ) -> Iterator[ShellCommand]:
-    """A command, and those that it may start: behind a program that starts others, any word that is
-    no option may begin one, for nobody knows which options have a value. The first one tells."""
+    """A command, and those that it may start. Raises UnclearError."""
     program, rest = base_name(words[0]), list(words[1:])
-    if not HELP.isdisjoint(rest) or rest[-1:] == ["-h"]:
+    begin = first_inner(program.removesuffix(".exe"), rest)
+    if not HELP.isdisjoint(rest) or "-h" in (*rest[-1:], *rest[begin : begin + 1]):
         hidden = hidden or "its option"
     yield ShellCommand([program, *rest], hidden)
     if program.endswith(".exe"):
         program = program.removesuffix(".exe")
         yield ShellCommand([program, *rest], hidden)
-    begin, hidden = first_inner(program, rest), hidden or hidden_by(program, rest)
-    if program in FEEDERS:
-        rest = completed_words(rest)
-    for word, value in itertools.pairwise([*rest, ""]):
-        if word.startswith("--entrypoint"):
-            yield ShellCommand([base_name(word.partition("=")[2] or value), UNKNOWN], word)
-    inner = [at for at in range(begin, len(rest)) if not NO_PROGRAM.match(rest[at])]
-    if len(rest) > MAX_INNER and (inner or program in SCRIPTS):
+    if program == "git" and any(word.startswith("alias.") for word in rest):
         raise UnclearError
-    yield from scripts_of(program, rest, depth, hidden, fed=fed)
-    first = True
-    for at in inner:
-        name, behind = base_name(rest[at]), rest[at + 1 :]
-        if name.startswith(UNKNOWN):  # one word, if it may be the value of an option
-            name = (ANY_WORD if behind else UNKNOWN) if first else ""
-        if name:
-            why = hidden or ("" if not OF_A_LINE.search(name) else program)  # a script, as a word
-            yield ShellCommand([name, *behind], why)
-            yield from scripts_of(name, behind, depth, hidden, fed=fed)
-        if not VERB.match(rest[at]):
-            hidden, first = hidden or f"{program} {rest[at]}", False
-    if fed and begin < NOWHERE and may_be_shell(program, rest, inner):
+    hidden = hidden or hidden_by(program, rest)
+    yield from Starter(program, rest, depth, hidden, fed).commands(begin)
+
+
+class Starter(NamedTuple):
+    """A program that may start others. ``fed``: its input; ``hidden``: what hides their status."""
+
+    program: str
+    rest: Sequence[str]
+    depth: int
+    hidden: str
+    fed: Fed
+
+    def commands(self, begin: int) -> Iterator[ShellCommand]:
+        """Those of its scripts, and those that begin at a word from ``begin`` on: any word that is
+        no option may, for nobody knows which options have a value."""
+        program, rest, fed = self.program, self.rest, self.fed
+        if program in FEEDERS:
+            self = self._replace(rest=(rest := completed_words(rest)))
+        for word, value in itertools.pairwise([*rest, ""]):
+            if word.startswith("--entrypoint"):
+                name = base_name(word.partition("=")[2] or value)
+                yield ShellCommand([name, UNKNOWN], word)
+                if fed is not None and name in SHELL_NAMES:
+                    yield from read_input(fed, self.depth, word)
+        inner = [at for at in range(begin, len(rest)) if not NO_PROGRAM.match(rest[at])]
+        if len(rest) > MAX_INNER and (inner or program in SCRIPTS):
+            raise UnclearError
+        yield from self.scripts()
+        yield from self.inner(begin, inner)
+        if fed is not None and begin < NOWHERE and may_be_shell(program, rest, inner):
+            yield from read_input(fed, self.depth, self.hidden)
+
+    def is_value(self, at: int) -> bool:
+        """Does a word stand behind an option that has a value?"""
+        options = VALUED.get(self.program, VALUED[""])
+        return at > 0 and re.fullmatch(options, self.rest[at - 1]) is not None
+
+    def inner(self, begin: int, inner: Sequence[int]) -> Iterator[ShellCommand]:
+        """The commands that may begin at some words. The first one that is neither the value of a
+        known option nor the name of a host or container tells how it ended."""
+        program, rest, hidden = self.program, self.rest, self.hidden
+        for at, word in enumerate(rest[: max(0, begin - 1)] if begin < NOWHERE else ()):
+            if not (word[:1] == "-" or VERB.match(word) or self.is_value(at)):
+                hidden = hidden or f"{program} {word}"  # python x.py -m pytest
+        # Words behind a -- are rarely commands, where nothing else says so.
+        places, first = program in PLACES, rest[begin - 1 : begin] != ["--"]
+        for at in inner:
+            value, behind = self.is_value(at), rest[at + 1 :]
+            name, place = base_name(rest[at]), places and not value
+            places = places and value
+            known = self._replace(hidden=hidden or f"{program} {rest[at]}")
+            if name.startswith(UNKNOWN):  # one word, if it may be the value of an option
+                sure = place or (value and (program in VALUED or rest[at - 1][:2] == "--"))
+                if first and not sure:
+                    yield ShellCommand([ANY_WORD if behind else UNKNOWN, *behind], hidden)
+                    self, first = known, first and VERB.match(rest[at]) is not None
+                continue
+            why = hidden or (program if OF_A_LINE.search(name) else "")  # a script, as a word
+            if first and not (value or place):
+                yield from started_by([rest[at], *behind], self.depth, why, fed=self.fed)
+                if not VERB.match(rest[at]):
+                    hidden, first = known.hidden, False
+            else:
+                inside = Starter(name, behind, self.depth, why or known.hidden, self.fed)
+                yield ShellCommand([name, *behind], inside.hidden)
+                yield from inside.scripts()
+
+    def scripts(self) -> Iterator[ShellCommand]:
+        """What it is given to run as a script, or reads as one. Raises UnclearError."""
+        name, rest = plain_name(self.program), self.rest
+        flag, is_shell = SCRIPTS.get("sh" if UNKNOWN in name else name), name in SHELL_NAMES
+        if flag is None:
+            return
+        if name in ("pwsh", "powershell") and any(map(ENCODED.match, rest)):
+            raise UnclearError
+        at = next((at for at, word in enumerate(rest) if flag and re.match(flag, word)), None)
+        scripts = [
+            word
+            for before, word in itertools.pairwise(["", *rest[0 if at is None else at + 1 :]])
+            if word[:1] not in ("-", "+") and not (is_shell and SHELLS_VALUED.fullmatch(before))
+        ]
+        if self.reads_script(name, scripts, given=at is not None):
+            yield from read_input(self.fed, self.depth, self.hidden)
+        if flag and at is None:
+            return
+        if at is not None and (match := re.match(flag, rest[at])):  # env -S'x'
+            scripts = [*filter(None, [rest[at][match.end() :].lstrip("=")]), *scripts]
+        if name in JOINING:
+            flag, scripts = name, [" ".join(scripts)]
+        for script in scripts[:1] if is_shell else scripts:
+            if script.startswith(UNKNOWN):
+                yield from [ShellCommand([UNKNOWN], self.hidden)] if flag else ()
+            elif script and (flag or OF_A_LINE.search(script.replace(f"{UNKNOWN}$", ""))):
+                yield from read_input(script.replace(UNKNOWN, ""), self.depth, self.hidden)
+
+    def reads_script(self, name: str, scripts: Sequence[str], *, given: bool) -> bool:
+        """Does it read a script from its input? ``given``: an option names one."""
+        if name in SHELL_NAMES and HELP.isdisjoint(self.rest):
+            if scripts[:1] and scripts[0].strip(UNKNOWN).startswith(PIPES):
+                raise UnclearError
+            return not given and name not in ("source", ".") and ("-s" in self.rest or not scripts)
+        if name == "su" and not given and HELP.isdisjoint(self.rest):
+            return True
+        return self.fed is not None and name in ("ssh", "at", "batch")
+
+
+def read_input(script: Fed, depth: int, hidden: str) -> Iterator[ShellCommand]:
+    """The commands of a script within a line. Raises UnclearError if it isn't known."""
+    if script is None or UNKNOWN in script:
         raise UnclearError
+    for command in read_line(script, depth + 1):
+        yield command._replace(hidden=hidden or command.hidden)
+
+
+ENCODED = regex("(?i)-e(c|nc[a-z]*)?$")
+JOINING = ("eval", "iex", "Invoke-Expression")  # their words make one script
 
 
 def may_be_shell(program: str, rest: Sequence[str], inner: Sequence[int]) -> bool:
@@ -8213,11 +8351,18 @@ def may_be_shell(program: str, rest: Sequence[str], inner: Sequence[int]) -> boo
 
 
 def base_name(word: str) -> str:
-    return re.split(r"[/\\](?=[^/\\]*\Z)", word)[-1] if UNKNOWN not in word else word
+    """The name of a program without its directory; it begins with UNKNOWN if it isn't known."""
+    if UNKNOWN not in word:
+        return re.split(r"[/\\](?=[^/\\]*\Z)", word)[-1]
+    within = re.fullmatch(r"(?:[^{}()]|\$\{\w+\}|\$\([^()]*\))*/([^/{}()]+)", word)
+    if within is None:
+        return word if "/" not in word.partition(UNKNOWN)[0] else UNKNOWN + word
+    name = within[1]
+    return name if UNKNOWN in name or re.fullmatch(r"[\w.+-]+", name) else UNKNOWN + name
 
 
 def plain_name(program: str) -> str:
-    return re.sub(r"(?<=[a-z])[0-9.]+\Z", "", program)  # python3.12
+    return re.sub(r"(?<=[a-z])[-.0-9]+\Z", "", program)  # python3.12
 
 
 def first_inner(program: str, rest: Sequence[str]) -> int:
@@ -8225,7 +8370,7 @@ def first_inner(program: str, rest: Sequence[str]) -> int:
     name = plain_name(program)
     if name in STARTERS:
         return NOWHERE if name == "command" and rest[:1] in (["-v"], ["-V"]) else 0
-    flag = STARTS_BEHIND.get(name, r"\{")  # or a block of PowerShell
+    flag = STARTS_BEHIND.get(name, "" if name in SHELL_NAMES else RUN)
     return next((at + 1 for at, word in enumerate(rest) if re.fullmatch(flag, word)), NOWHERE)
 
 
@@ -8235,116 +8380,100 @@ NOWHERE = 1 << 30
 def completed_words(rest: Sequence[str]) -> list[str]:
     """The words of xargs or parallel, with UNKNOWN where they put in what they read."""
     marks = (
-        (word[2:] or behind).replace(UNKNOWN, "")
+        (word[match.end() :] or behind).replace(UNKNOWN, "")
         for word, behind in itertools.pairwise([*rest, ""])
-        if re.match("-[IJ]", word)
+        if (match := re.match("-[IJ]|--replace=", word))
     )
     mark = next(marks, "{")
-    known = itertools.takewhile(lambda word: not word.startswith(":::"), rest)
+    known = [*itertools.takewhile(lambda word: not word.startswith(":::"), rest)]
+    if all(NO_PROGRAM.match(word) or VERB.match(word) for word in known):
+        return [word for word in rest if not word.startswith(":::")]  # each is a command
     words = [word.replace(UNKNOWN, "").replace(mark, f"{UNKNOWN}{{}}") for word in known]
     return [*words, *[UNKNOWN] * bool(words)]
 
 
 def hidden_by(program: str, rest: Sequence[str]) -> str:
     """Why what a program starts may fail though that doesn't."""
-    own = next((word for word in rest if re.fullmatch(DETACHED.get(program, r"\0"), word)), "")
+    detached = DETACHED.get(plain_name(program), r"\0")
+    own = next((word for word in rest if re.fullmatch(detached, word)), "")
     return f"{program} {own}" if own else program if program in HIDES_STATUS else ""
 
 
-def scripts_of(
-    program: str, rest: Sequence[str], depth: int, hidden: str, *, fed: bool
-) -> Iterator[ShellCommand]:
-    """What a program is given to run as a script. Raises UnclearError for a shell that reads one
-    from its input."""
-    flag = SCRIPTS.get(program)
-    if flag is None:
-        return
-    if program in ("pwsh", "powershell") and any(
-        re.match("(?i)-e(c|nc[a-z]*)?$", it) for it in rest
-    ):
-        raise UnclearError  # in base64
-    at = next((at for at, word in enumerate(rest) if flag and re.match(flag, word)), None)
-    scripts = [word for word in rest[0 if at is None else at + 1 :] if word[:1] not in ("-", "+")]
-    if program in SHELL_NAMES and HELP.isdisjoint(rest):
-        reads = scripts[:1] and scripts[0].strip(UNKNOWN).startswith(PIPES)
-        if reads or (
-            at is None and program not in ("source", ".") and ("-s" in rest or not scripts)
-        ):
-            raise UnclearError
-    if (fed and program in ("ssh", "at", "batch")) or (
-        program == "su" and at is None and HELP.isdisjoint(rest)
-    ):
-        raise UnclearError  # a shell reads its input
-    if flag and at is None:
-        return
-    if at is not None and (match := re.match(flag, rest[at])):  # env -S'x'
-        scripts = [*filter(None, [rest[at][match.end() :].lstrip("=")]), *scripts]
-    for script in scripts[:2] if program in SHELL_NAMES else scripts:
-        if script.startswith(UNKNOWN):
-            yield ShellCommand([UNKNOWN], hidden)
-        elif script and (flag or OF_A_LINE.search(script)):
-            for command in read_line(script.replace(UNKNOWN, ""), depth + 1).commands:
-                yield command._replace(hidden=hidden or command.hidden)
-
-
-NO_PROGRAM = regex(r"-|[{}]\Z|\$_|[A-Za-z_]\w*=|\Z")
+SHELLS_VALUED = regex(r"[-+][a-zA-Z]*[oO]|--(?:rc|init-)file")
+NO_PROGRAM = regex(r"-|[{}]\Z|\0?\$_|[A-Za-z_]\w*=|\Z")
 OF_A_LINE = regex(r"[\s;&|$`\\\"'(<>]")  # of a line that is more than a word
 HELP = frozenset(
-    "--help --version --dry-run --collect-only --co --fixtures --markers --setup-plan --no-run "
-    "--list --listTests --list-tests".split()
+    "--help --version --dry-run --collect-only --collectonly --co --fixtures --fixtures-per-test "
+    "--markers --setup-plan --setup-only --cache-show --no-run --list --listTests "
+    "--list-tests".split()
 )
 PIPES = ("<(", "/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 SHELL_NAMES = frozenset(
-    "sh bash zsh dash ksh fish ash mksh lksh oksh yash csh tcsh rbash nu xonsh source .".split()
+    "sh bash zsh dash ksh fish ash mksh lksh oksh osh ysh hush ion posh yash csh tcsh rbash "
+    "elvish nu xonsh source .".split()
 )
 # Programs that are given a script -> what stands before it, or "" if any word may be one.
 SCRIPTS = {
-    **dict.fromkeys(SHELL_NAMES, r"-[a-zA-Z]*c[a-zA-Z]*\Z"),
+    **dict.fromkeys(SHELL_NAMES, r"-[a-zA-Z]*[cC][a-zA-Z]*\Z|--commands\Z"),
     **dict.fromkeys("su script runuser flock sg".split(), r"-[a-zA-Z]*c\Z|--(?:session-)?command"),
     "env": "-[a-zA-Z]*S|--split-string", "npx": r"-c\Z|--call", "npm": r"-c\Z|--call",
-    "nix-shell": "--run|--command", "git": r"-x|--exec|foreach\Z|run\Z",
-    **dict.fromkeys(("pwsh", "powershell"), r"(?i)-c(?:ommand)?\Z"),
+    "nix-shell": "--run|--command",
+    "git": r"-x|--exec|--extcmd|--[a-z]+-filter|foreach\Z|run\Z",
     **dict.fromkeys(
-        "eval ssh watch parallel trap tmux screen iex Invoke-Expression hyperfine at batch cmd"
-        .split(), "",
+        "eval ssh watch parallel trap tmux screen iex Invoke-Expression hyperfine at batch cmd "
+        "pwsh powershell".split(), "",
     ),
 }  # fmt: skip
 # Programs that start what their words say.
 STARTERS = frozenset(
     "sudo doas env timeout time nice ionice stdbuf exec xargs strace ltrace flock runuser command "
     "npx yarn pnpm chroot taskset xvfb-run cross-env bunx uvx nohup setsid builtin coproc "
-    "unbuffer chronic caffeinate eval ssh watch parallel wsl dbus-run-session dotenv firejail "
+    "unbuffer chronic caffeinate ssh watch parallel wsl dbus-run-session dotenv firejail "
     "proxychains unshare tini torsocks gosu su-exec setpriv chrt sshpass Start-Process busybox "
     "toybox entr tmux screen fakeroot perf valgrind nsenter bwrap prlimit systemd-run "
-    "systemd-inhibit faketime pkexec run0 op doppler dumb-init envdir rlwrap retry trap iex "
-    "Invoke-Expression sem start-stop-daemon script".split()
+    "systemd-inhibit faketime pkexec run0 op doppler dumb-init envdir rlwrap retry trap sem "
+    " start-stop-daemon script pwsh powershell call start sg ssh-agent "
+    "singularity apptainer distrobox toolbox incus lxc-attach machinectl crictl ctr minikube lima "
+    "mosh autossh plink gcloud fly flyctl torify tsocks fakechroot proot arch-chroot "
+    "systemd-nspawn watchexec nodemon lerna sops k3s limactl colima and or not".split()
 )
-RUN = r"run|exec|x|dlx|tool|start|shell|develop|--|-m|-c|--command"
-# Programs that start others only behind some word.
+RUN = r"run|exec|rsh|--|\{"  # or a block of PowerShell
+# Programs that start others only behind other words.
 STARTS_BEHIND = {
-    **dict.fromkeys(
-        "docker podman nerdctl docker-compose kubectl oc npm bun uv poetry pipenv pdm hatch rye "
-        "pipx pixi bundle mise rbenv pyenv opam stack tox composer conda mamba direnv aws-vault "
-        "rustup nix coverage asdf heroku go cargo devbox devenv guix flatpak lxc vagrant "
-        "infisical chamber"
-        .split(),
-        RUN,
-    ),
+    **dict.fromkeys("npm bun mise pixi hatch pdm go uv nix guix devbox devenv coverage".split(),
+                    RUN + "|x|dlx|tool|start|shell|develop|-m|-c|--command"),
     **dict.fromkeys(("python", "py", "pypy"), "-m"), "git": "foreach|run|-x|--exec",
-    "find": "-(?:exec|ok)(?:dir)?", "fd": "-x|-X|--exec|--exec-batch",
+    "find": "-(?:exec|ok)(?:dir)?", "fd": "-x|-X|--exec|--exec-batch", "vagrant": "-c|--command",
     "cmd": "(?i)/[ck]", "gdb": "--args",
 }  # fmt: skip
 VERB = regex(r"(?:run|exec|x|dlx|tool|compose|[0-9.]+[smhd]?)\Z")  # before the program, or a time
+# Behind these, or their verb, comes the name of a host, a container or a file first.
+PLACES = frozenset(
+    "ssh chroot gosu su-exec mosh flock docker podman nerdctl docker-compose podman-compose "
+    "kubectl oc lxc incus".split()
+)
+# Options with a value, of programs that start others.
+VALUED = {
+    "ssh": "-[BbcDEeFIiJLlmOopQRSWw]", "python": "-[WX]", "tmux": "-[csntLf]", "watch": "-[nqs]",
+    "strace": "-[aeEopsu]", "exec": "-a",
+    "sudo": "-[CDghpRrTtuU]|--(?:user|group|host|chdir|prompt)",
+    "": "-[CDPUfghnopsuw]|--(?:with(?:-[a-z]+)?|from|package|spec|name|namespace|user|group|signal"
+    "|kill-after|extra|python|env|env-file|file|workdir|directory|project|source|container"
+    "|context|profile|adjustment|chdir|unset|host|prefix|filter|cwd|network|volume|publish|image)",
+}  # fmt: skip
 FEEDERS = frozenset(("xargs", "parallel", "sem"))
 HIDES_STATUS = FEEDERS | frozenset(
     "find fd trap coproc setsid script watch systemd-run tmux screen entr start-stop-daemon "
-    "hyperfine at batch gdb".split()
+    "hyperfine at batch gdb git Start-Process Start-Job start".split()
 )
 # Options with which a program doesn't wait for what it starts, or starts nothing.
 DETACHED = {
-    **dict.fromkeys(SHELL_NAMES, "-[a-zA-Z]*n[a-zA-Z]*|noexec"),
+    **dict.fromkeys(SHELL_NAMES, "-[a-zA-Z]*[nD][a-zA-Z]*|noexec|--dump-.*|--pretty-print"),
+    "ssh": "-[a-zA-Z]*[fNG][a-zA-Z]*",
+    "python": "-V+|-h|-",
     **dict.fromkeys(("sudo", "doas"), "-[a-zA-Z]*[blveK][a-zA-Z]*|--background|--list"),
-    "docker": "-[a-z]*d[a-z]*|--detach.*|--entrypoint.*",
+    **dict.fromkeys(PLACES - {"ssh"}, "-[a-z]*d[a-z]*|--detach.*|--entrypoint.*"),
+    "kubectl": "run|--dry-run.*",
 }
 
 
@@ -8406,7 +8535,7 @@ def event_paths(event: Event) -> Named:
     """The paths that a call names, or writes into by a redirection. That a command ran in the run's
     own directory says nothing. Raises UnclearError."""
     here = event.run.cwd if event.run else ""
-    for path in (path for line in shell_lines(event) for path in line.written):
+    for path in written_files(event):
         yield path_spellings(path, here)
     for _, group in call_groups(event):
         for member in PATH_MEMBERS:
@@ -8457,11 +8586,6 @@ def telling_commands(event: Event) -> Iterator[Sequence[str]]:
 
 def commands_of(event: Event) -> Iterator[ShellCommand]:
     """What Cursor states of the commands counts, too. Raises UnclearError."""
-    for line in shell_lines(event):
-        yield from line.commands
-
-
-def shell_lines(event: Event) -> Iterator[ShellLine]:
     if event.type != "tool_call" or tool_of(event)[0] != "shell":
         return
     for name, group in call_groups(event):
@@ -8471,21 +8595,28 @@ def shell_lines(event: Event) -> Iterator[ShellLine]:
             raise UnclearError
         argv = [word for word in as_list(given) if isinstance(word, str)]
         if argv:
-            yield ShellLine([*started_by(argv, 0, "")], ())
+            yield from started_by(argv, 0, "")
         elif line := as_text(given):
-            yield read_line(line)
+            yield from read_line(line)
         stated = [as_text(one["fullText"]) for one in Node(parsed).each("executableCommands")]
-        found = [command for line in stated for command in read_line(line).commands]
+        found = [command for line in stated for command in read_line(line)]
         found += [ShellCommand(words, "") for name in as_list(group.get("simpleCommands"))
                   if (words := as_text(name).split())]  # fmt: skip
-        yield ShellLine([command._replace(hidden="a list of its line") for command in found], ())
+        yield from (command._replace(hidden="a list of its line") for command in found)
+
+
+def written_files(event: Event) -> Iterator[str]:
+    """The files that a shell's line redirects output into. Raises UnclearError."""
+    return (command.words[1] for command in commands_of(event) if command.words[0] == INTO)
 
 
 def event_changes(event: Event) -> Named:
-    """Does a call change a file: by a tool, or by a redirection of a shell? Raises UnclearError."""
+    """Does a call change a file: by a tool, or by a redirection of a shell, but into a directory
+    for what isn't kept? Raises UnclearError."""
     if event.type != "tool_call":
         return ()
-    changes = tool_of(event)[0] in CHANGING_TOOLS or any(one.written for one in shell_lines(event))
+    written = (file for file in written_files(event) if not file.startswith("/tmp/"))
+    changes = tool_of(event)[0] in CHANGING_TOOLS or any(written)
     return one_name(ANY_CHANGE if changes else "no change")
 
 
@@ -8573,8 +8704,8 @@ class Term(NamedTuple):
     def may_fit(self, name: str) -> bool:
         """Could it match, with what a shell puts in? If its begin is that of the glob."""
         known, unknown, rest = name.partition(UNKNOWN)
-        if self.key == "path":  # below a directory that no line states
-            parts = rest.split("/") if unknown else []
+        if self.key == "path" and rest.startswith("/"):  # below a directory that no line states
+            parts = rest.split("/")
             return any(self.pattern.match("/".join(parts[at:])) for at in range(1, len(parts)))
         if name.startswith(ANY_WORD):
             import fnmatch
@@ -8677,14 +8808,20 @@ def compile_term(term: Term) -> re.Pattern[str]:
 ANY_KEY = "|".join(KEYS)
 A_SHELL = "(?:tool=)?(?i:bash|shell|sh|cmd|exec|terminal)"
 SELECTOR_MISTAKES = (
-    (rf"((?:{ANY_KEY})!?==?)([\"'`])(.*)\2", r"no quotes inside a selector: did you mean \1\3?"),
+    (r".*([\u200b-\u200f\u2060\ufeff\x00-\x1f]).*", "it holds a character that can't be seen"),
+    (rf"((?:{ANY_KEY})!?==?)([\"'`“‘])(.*)[\"'`”’]",
+     r"no quotes inside a selector: did you mean \1\3?"),
     (rf"([\"'])((?:{ANY_KEY})!?=.*)\1", r"no quotes inside a selector: did you mean \2?"),
+    (r"([\"'])(\w+)\1", r"no quotes inside a selector: did you mean \2?"),
     (r"([\"'])(.*)\1", r"no quotes inside a selector: did you mean command=\2?"),
-    (r"command!?=(?!=)(.*[\"'`].*)", "a command is matched without its quotes: leave them out"),
+    (r"command!?=(?!=)(.*[\"'`“”‘’].*)", "a command is matched without its quotes: leave them out"),
     (r"(command!?=)(?:\w+=\S* )+(.*)", r"assignments are no words: did you mean \1\2?"),
-    (rf"\s.*|.*\s|(?!(?:target|command)!?=).*\s(?:{ANY_KEY})!?=.*|"
+    (rf"\s.*|.*\s|(?!command|target)\w+!?=\s.*|(?!(?:target|command)!?=).*\s(?:{ANY_KEY})!?=.*|"
      r"command.*\s(?:tool|status|subtype|session|run)!?=.*", "no blanks around a term"),
-    (rf"!\s*({ANY_KEY})=(.*)|(?!target|command)({ANY_KEY})=!(.*)", r"did you mean \1\3!=\2\4?"),
+    (rf"!\s*({ANY_KEY})=(.*)|(?!target)({ANY_KEY})=!(.*)", r"did you mean \1\3!=\2\4?"),
+    (r"(path!?=)~(/.*)", r"a gate has no ~: did you mean \1*\2?"),
+    (r"path!?=.*\$[\w{].*", "a gate has no variables: write * for one"),
+    (r"(\w+!?=)=(.*[*?].*)", r"what stands behind == is no glob: did you mean \1\2?"),
     (r"!\s*(\w*)", r"did you mean tool!=\1?"),
     (rf"{A_SHELL}\((.*?)(:?\*)?\)", r"did you mean command=\1*?"),  # rules of Claude Code
     (r"(?:tool=)?(\w+)\(domain:(.*)\)", r"did you mean \1,target=*\2*?"),
@@ -8711,8 +8848,9 @@ SELECTOR_MISTAKES = (
 )  # fmt: skip
 # What regular expressions and other tools' patterns have, and what a glob has for it.
 EXPRESSIONS = (
+    (r"\\ ", " "), (r"\.\+", "*"), (r"\*\$\Z", "*"),
     (r"\A/(.*)/[a-z]?\Z", r"^\1"), (r"\A\^?(.*)\$\Z", r"=\1"), (r"\A\^(.*?)[.:]?\*?\Z", r"\1*"),
-    (r"\\b", ""), (r"\\s[+*]?", " "), (r"(?:\A|(?<=\w))[.:]\*", "*"), (r"\[[^]]*\]\+", "*"),
+    (r"\\b", ""), (r"\\s[+*]?", " "), (r"(?:\A|(?<=[\w=]))[.:]\*", "*"), (r"\[[^]]*\]\+", "*"),
     (r"\\([*?])", r"\1"),
 )  # fmt: skip
 
@@ -8741,15 +8879,16 @@ def parse_term(term: str) -> Term:
         key, glob = parse_name(key, glob)
     if key == "status" and not fnmatch.filter(STATUSES, glob):
         raise ValueError(f"no such status; they are {', '.join(STATUSES)}")
+    expression = key == "path" and re.search(r"\A\^|\$\Z|\\\.", glob)
+    if expression or (key == "command" and glob[:1] != "=" and as_glob(glob) != glob):
+        plain = as_glob(glob)
+        plain = plain.lstrip("=").replace("\\", "") if expression else plain
+        raise ValueError(f"a glob is no regular expression: did you mean {key}{negation}={plain}?")
     if key == "path":  # a directory is what is in it
         glob = os.path.normpath(f"{glob}*" if glob.endswith("/") else glob)
     if key == "command" and glob.startswith("="):
         glob = WILDCARD.sub(r"[\g<0>]", glob)
     elif key == "command":
-        if (plain := as_glob(glob)) != glob:
-            raise ValueError(
-                f"a glob is no regular expression: did you mean {key}{negation}={plain}?"
-            )
         words = " ".join(glob.split()).removesuffix(" *")  # which need not be there
         glob = re.sub(r"\A[^\s*?[]*/", "", words)  # as the directory of a program
     return Term(key, glob, bool(negation))

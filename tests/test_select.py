@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -209,6 +210,29 @@ def test_a_gate_sees_a_path_below_a_directory_that_no_line_states(
         status == 1 and "/home" not in selector and "!" not in selector
     )
     assert convert(data, "-d", "--only", "path=a.lock").stdout == b""
+
+
+# Lines of a shell -> does a gate see that they write into secrets, and that they change a file?
+WRITES = {
+    "echo x > secrets/k": (1, 1), "cat >> ./secrets/k <<E\nx\nE": (1, 1), "x | y >| secrets/k": (1, 1),
+    "bash -c 'echo x > secrets/k'": (1, 1), "sudo sh -c 'x > secrets/k'": (1, 1),
+    "eval 'x > secrets/k'": (1, 1), "bash <<'E'\nx > secrets/k\nE": (1, 1), "trap 'x > secrets/k' 0": (1, 1),
+    "cd secrets && x > k": (1, 1), "cd /work/secrets; x > k": (1, 1), "cd a; x > ../secrets/k": (1, 1),
+    "D=secrets; x > $D/k": (1, 1), "x > \"$F\"": (1, 1), "x > sec*/k": (1, 1), "x > /work/$D": (1, 1),
+    "x > src/k": (0, 1), "x > src/$k": (0, 1), "cd src && x > k": (0, 1),
+    "pytest > /tmp/log 2>&1": (0, 0), "x 2> /dev/null": (0, 0), "cat < secrets/k": (0, 0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("line", WRITES)
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_files_that_a_line_writes_into(line: str, *, wrapped: bool) -> None:
+    """Codex wraps each line: bash -lc LINE."""
+    given = shlex.join(["bash", "-lc", line]) if wrapped else line
+    data = init() + shell_line(given) + result()
+    gates = ("path=secrets/*", "change")
+    found = [convert(data, "--fail-on", gate).status for gate in gates]
+    assert tuple(found) == WRITES[line]
 
 
 def test_the_directory_of_the_run_is_no_path_that_a_command_names() -> None:
@@ -678,8 +702,9 @@ def test_a_line_of_which_nobody_knows_what_it_runs(line: str) -> None:
 def test_commands_of_a_line(row: str) -> None:
     line, expected = row.split(" -> ")
     data = init() + shell_line(line) + result()
-    made = [" ".join(command.words) for command in agentfmt.read_line(line).commands]
-    assert " | ".join(made).replace(agentfmt.UNKNOWN, "") == expected
+    made = [" ".join(command.words) for command in agentfmt.read_line(line)]
+    once = " | ".join(dict.fromkeys(made)).replace(agentfmt.UNKNOWN, "")
+    assert once == " | ".join(dict.fromkeys(expected.split(" | ")))
     for command in filter(None, expected.split(" | ")[-1:]):
         glob = re.sub(r"[*?[;|&<>]", "?", command.strip()).replace(",", r"\,")
         assert convert(data, "--fail-on", f"command={glob}").status == 1
@@ -688,7 +713,7 @@ def test_commands_of_a_line(row: str) -> None:
 
 @pytest.mark.parametrize("starter", ROWS["starters"])
 def test_a_command_that_another_program_starts(starter: str) -> None:
-    commands = [[*one.words] for one in agentfmt.read_line(f"{starter} curl x").commands]
+    commands = [[*one.words] for one in agentfmt.read_line(f"{starter} curl x")]
     more = [agentfmt.UNKNOWN] * starter.startswith("parallel")
     assert ["curl", "x", *more] in commands
 
@@ -727,7 +752,7 @@ def test_a_command_whose_status_is_that_of_its_line(row: str) -> None:
     line, expected = row.split(" -> ")
     found = [
         " ".join(one.words).replace(agentfmt.UNKNOWN, "")
-        for one in agentfmt.read_line(line).commands
+        for one in agentfmt.read_line(line)
         if not one.hidden
     ]
     assert ", ".join(found) == expected
