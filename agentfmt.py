@@ -8821,7 +8821,7 @@ SELECTOR_MISTAKES = (
     (rf"!\s*({ANY_KEY})=(.*)|(?!target)({ANY_KEY})=!(.*)", r"did you mean \1\3!=\2\4?"),
     (r"(path!?=)~(/.*)", r"a gate has no ~: did you mean \1*\2?"),
     (r"path!?=.*\$[\w{].*", "a gate has no variables: write * for one"),
-    (r"(\w+!?=)=(.*[*?].*)", r"what stands behind == is no glob: did you mean \1\2?"),
+    (r"(command!?=)=(.*[*?].*)", r"what stands behind == is no glob: did you mean \1\2?"),
     (r"!\s*(\w*)", r"did you mean tool!=\1?"),
     (rf"{A_SHELL}\((.*?)(:?\*)?\)", r"did you mean command=\1*?"),  # rules of Claude Code
     (r"(?:tool=)?(\w+)\(domain:(.*)\)", r"did you mean \1,target=*\2*?"),
