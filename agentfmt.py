@@ -1253,12 +1253,17 @@ HEADER = Header.__struct_fields__
 
 
 def line_time(event: Event) -> int | None:
-    """When an event's line was written, in milliseconds since 1970, if it says so."""
-    if b'"timestamp' not in event.raw:
-        return None
-    line = details(event)
-    stated = line.get("timestamp_ms")
-    return as_time(line.get("timestamp") if stated is None else stated)
+    """When an event's line was written, in milliseconds since 1970, if it says so. Small numbers
+    count from something else."""
+    stated = event.stamp
+    if stated is None and b'"timestamp' in event.raw:
+        line = details(event)
+        stated = line.get("timestamp") if line.get("timestamp_ms") is None else line["timestamp_ms"]
+    at = as_time(stated)
+    return at if at is not None and at >= FIRST_DATE else None
+
+
+FIRST_DATE = 10**12  # in 2001
 
 
 def error_message(value: Any, depth: int = 4) -> str:
@@ -1945,7 +1950,7 @@ def call_duration(call: Outcome) -> int | None:
     took = elapsed(body.get("startedAtMs"), body.get("completedAtMs"))
     if took is None:
         took = next(counts_in(map(call.found.get, ("executionTime", "durationMs"))), None)
-    if took is None and event.started:
+    if took is None and event.started and event.stamp is None:  # translators know more of calls
         took = elapsed(line_time(event.started), line_time(event)) or None
     return took
 
@@ -2065,10 +2070,14 @@ class FinishedCall:
         """When it began, in milliseconds since 1970, if a line states that."""
         for event in filter(None, (self.event, self.event.started)):
             stated = as_time(call_of(event).get("startedAtMs"))
-            if stated is not None:
+            if stated is not None and stated >= FIRST_DATE:
                 return stated
-        begun = self.event.started or self.event
-        return line_time(begun) if begun.subtype == "started" else None
+        begun, took = self.event.started or self.event, self.duration_ms
+        since = line_time(begun) if begun.subtype == "started" else None
+        if since is None and begun is not self.event and took is not None:
+            ended = line_time(self.event)
+            since = None if ended is None else ended - took
+        return since
 
     @property
     def span(self) -> tuple[int, int] | None:
@@ -6586,7 +6595,9 @@ class Run:
         self.events = 1  # lines that were read
         self.succeeded = False
         self.agent = "cursor"
-        self.started_ms: int | None = None  # since 1970, as its first event states
+        # In milliseconds since 1970, as its first line states it, and the first one that does.
+        self.first_ms: int | None = None
+        self.started_ms: int | None = None
         self.reason: str | None = None  # why it failed
         self.left_out: bool | None = None  # it is left out, and nothing of it counts
         self.calls: dict[str | None, Event] = {}  # started and not finished, by call_id
@@ -6689,6 +6700,8 @@ class Runs:
             elif event.type == "error":
                 run.error = self.redacted(error_text(event), "error", run) or run.error
                 run.failure = stated_failure(event, error_text(event))
+            if run.started_ms is None:
+                run.started_ms = line_time(event)
             if run.error and is_act(event):  # it was overcome
                 run.error = run.failure = None
             if self.limits.counts and run.state != ENDED:
@@ -6792,8 +6805,8 @@ class Runs:
         self.file.runs += 1
         if event.kind != END:
             self.file.has_run_begun = True
-        run.number, run.started_ms = self.file.runs, line_time(Event(raw=self.line))
-        if session.translator.settled and run.started_ms:
+        run.number, run.first_ms = self.file.runs, line_time(Event(raw=self.line))
+        if session.translator.settled and run.first_ms:
             self.find_copy(session, run)
         # An init behind what an agent does is another run's.
         run.state = BEGUN if event.type in ACT_TYPES else OPEN
@@ -7134,7 +7147,8 @@ class Sessions:
         types, name, run = self.going_on
         for line, event in lines:
             source.at += 1
-            if event.type in types and event.session_id == name:  # nearly always
+            going_on = event.type in types and event.session_id == name  # nearly always
+            if going_on and (run.started_ms is not None or b'"timestamp' not in line):
                 run.events += 1
                 if event.type in acts:
                     event.raw, event.run = line, run
@@ -7699,7 +7713,6 @@ class RunNotes:
         self.cwd = ""
         self.calls: dict[str | None, OpenCall] = {}
         self.totals = Totals()
-        self.started_ms: int | None = None  # since 1970, as the run's first events state
         self.sums_up = False  # the cost that it states is its session's, of other processes as well
         self.since = time.monotonic()
         self.prompt = ""  # its first line
@@ -7769,12 +7782,6 @@ class RunNotes:
             took = round(1000 * (time.monotonic() - wait.since))
         long = f" {format_clock(took / 1000)}" if took else ""
         return Action(f"Waited{long} for the API", "", plural(wait.retries, "retry", "retries"))
-
-    def date(self, event: Any) -> None:
-        """Note when the run began, by the first of its events that states a time."""
-        if self.started_ms is None:
-            stated = as_count(getattr(event, "timestamp_ms", None))
-            self.started_ms = event.run.started_ms or stated
 
     def begin(self, event: Event) -> None:
         call = self.calls.get(event.call_id)
@@ -12094,6 +12101,7 @@ class LastLine:
     def __init__(self, screen: Screen = PLAIN, total: int = 0) -> None:
         self.screen = screen
         self.total, self.done = total, 0  # bytes of input, or 0 if unknown; bytes read
+        self.changed_ms = 0  # when the current FILE was last changed, since 1970; 0 if it is live
         self.files, self.file = 0, 0  # how many there are, and the number of the current one
         self.open: dict[Run, None] = {}
         self.mixed = ""  # a FILE in which several were open at once: its lines say whose they are
@@ -12103,8 +12111,12 @@ class LastLine:
         self.waits = False  # for the first event that a writer of text gets
         self.limits: Limits | None = None
 
-    def watch(self, arriving: Iterator[bytes]) -> Iterator[bytes]:
+    def watch(self, arriving: Iterator[bytes], file: str = "-") -> Iterator[bytes]:
         self.file += 1
+        if self.total:
+            with contextlib.suppress(OSError):  # who reads it says so
+                status = os.fstat(0) if file == "-" else os.stat(file)
+                self.changed_ms = round(status.st_mtime * 1000)
         for chunk in arriving:
             yield chunk
             self.done += len(chunk)
@@ -12298,7 +12310,7 @@ class Text(Writer):
             return ""
         call = event.finished_call
         ended = call.span[1] if call and call.span else None
-        at = as_time(event.stamp) or line_time(event) or ended
+        at = line_time(event) or ended
         self.at = at or (self.at if self.last.total else round(time.time() * 1000))
         return f"{local_time(self.at, '%H:%M:%S'):8} "
 
@@ -13032,7 +13044,6 @@ class Follower(Writer):
             if run is None:
                 yield from filter(None, (self.outside(event),))
                 continue
-            notes_of(run).date(event)
             kept = self.open[run] = self.open.get(run) or self.begin(run)
             self.follow(event, kept)
             if ends_run(event):
@@ -13129,7 +13140,7 @@ class Chapter(Record):
 
     def new_minute(self, ms: int | None) -> int | None:
         """A time, if it differs from the one of the words before."""
-        before, self.dated_ms = self.dated_ms or self.notes.started_ms, ms or self.dated_ms
+        before, self.dated_ms = self.dated_ms or self.run.started_ms, ms or self.dated_ms
         return ms if ms and ms // 60_000 != (before or 0) // 60_000 else None
 
     def put(self, step: Step, call: str | None = None, parent: str | None = None) -> None:
@@ -13448,7 +13459,7 @@ class Markdown(Document):
             yield f"*{missing}*" if missing else ""
             yield from self.steps(steps)
             yield "</details>"
-        when = local_time(part.notes.started_ms, DATE)
+        when = local_time(part.run.started_ms, DATE)
         yield stated(((0, when), *facts_stated(totals)))
 
     def heading(self, run: Run, totals: Totals) -> str:
@@ -13814,7 +13825,7 @@ PAGE = """\
 {% for part, end in runs %}
 <section class="run" id="{{ part.number }}">
 <header><h2><a href="#{{ part.number }}">{{ end.name }}</a></h2>
-{% if end.began %}<time datetime="{{ part.notes.started_ms|utc }}">{{ end.began }}</time>{% endif %}
+{% if end.began %}<time datetime="{{ part.run.started_ms|utc }}">{{ end.began }}</time>{% endif %}
 </header>
 {% if part.asked %}{{ one(part.asked, None) }}{% endif %}
 {% for title, links, more in part|links if links %}
@@ -13891,7 +13902,7 @@ def time_scale(part: Chapter) -> tuple[int, int] | None:
     spans = [step.span for step in all_steps(part.steps) if step.span]
     if all(until - since < SLOW_MS for since, until in spans):
         return None
-    began = min(part.notes.started_ms or spans[0][0], *(since for since, _ in spans))
+    began = min(part.run.started_ms or spans[0][0], *(since for since, _ in spans))
     return began, max(began + part.totals.took, *(until for _, until in spans)) - began
 
 
@@ -13977,7 +13988,7 @@ class Page(Document):
         return page_ending(verdict_of(totals) or "no run", totals, good=run.succeeded) | {
             "place": f"{part.number}", "name": name, "why": run.reason or "",
             "title": part.title or run.reason or run.name,
-            "began": local_time(notes.started_ms, DATE),
+            "began": local_time(part.run.started_ms, DATE),
             "file": cut_target(run.file or run.where, FILE_COLUMNS) if several else "",
             "took": format_duration(totals.took) if totals.took else "", "cost": totals.cost,
             "about": [*filter(None, (run.agent, notes.cwd))],
@@ -14172,7 +14183,6 @@ class RunTable(Table):
 
     def rows(self, event: Any, notes: RunNotes) -> Iterator[dict[str, Any]]:
         run, answer, final = event.run, "", self.view.final
-        notes.date(event)
         if event.type == "user" and event.parent_tool_use_id is None and not notes.prompt:
             notes.prompt = words_of(event).strip().partition("\n")[0][:MAX_TARGET]
         if final and event.type == "assistant":
@@ -14202,8 +14212,8 @@ class RunTable(Table):
             "failure": failure_word(run),
             "retry_after_ms": retry_after(run.reason or ""),
             "location": run.where,
-            "started_ms": notes.started_ms,
-            "started": stated_time(notes.started_ms),
+            "started_ms": run.started_ms,
+            "started": stated_time(run.started_ms),
             "duration_ms": numbers.get("took"),
             "turns": numbers.get("turns"),
             "actions": sum(counts.values()),
@@ -14316,12 +14326,14 @@ class Trace(Record):
 
     def __init__(self, run: Run, parent: tuple[str, str] | None) -> None:
         super().__init__(run)
-        began = self.notes.started_ms  # None if no line states it
-        self.key = "\0".join(map(str, (run.session, run.where, run.number, began)))
+        self.key = "\0".join(map(str, (run.session, run.where, run.number, run.first_ms)))
         self.trace_id = parent[0] if parent else self.identity("trace", 32)
         self.root, self.parent = self.identity("run", 16), parent[1] if parent else None
-        self.begun = began
-        self.first = self.last = began or round(time.time() * 1000)
+        self.since = round(time.time() * 1000)  # by our clock
+        # In milliseconds since 1970, as lines state it: when the first call began, and the last
+        # thing happened.
+        self.first: int | None = None
+        self.last: int | None = None
         self.ids: dict[str | None, int] = {}  # calls -> how many before them had the same ID
         self.above: dict[str | None, str] = {}  # nested calls -> those of their sub-agents
         self.spans: list[dict[str, Any]] = []
@@ -14352,7 +14364,6 @@ class Trace(Record):
     ) -> None:  # fmt: skip
         """Add a span; ``ids``: its own and its parent's; ``span``: milliseconds since 1970;
         ``failure``: why it failed, None if it did not."""
-        self.first, self.last = min(self.first, span[0]), max(self.last, span[1])
         times = [str(milliseconds * 1_000_000) for milliseconds in span]
         made = {"traceId": self.trace_id, "spanId": ids[0], "name": name, "kind": INTERNAL}
         if ids[1]:
@@ -14380,17 +14391,38 @@ class Otlp(Follower):
     def tell(self, trace: Trace, kind: str, text: str, *_: Any) -> None:
         trace.told.setdefault(kind, []).append(text)
 
+    def follow(self, event: Any, trace: Trace) -> None:
+        trace.last = max(filter(None, (trace.last, line_time(event))), default=None)
+        super().follow(event, trace)
+
     def time_of(self, call: FinishedCall, trace: Trace) -> tuple[tuple[int, int], str | None]:
         """When a call began and ended, and how that is known: lines state it, else the clock, where
-        the input is live. A span of a FILE without times lasts no time."""
-        if call.span:
-            return call.span, None
-        took, now = call.duration_ms or 0, round(time.time() * 1000)
-        if self.last.total:
-            return (trace.first, trace.first + took), "unknown"
-        since = call.start.started_at
-        clock = round((time.monotonic() - since) * 1000) if since else 0
+        the input is live; but these are never mixed in a run. Where a FILE states no time, all has
+        ended when it was last changed."""
+        span, took = call.span, call.duration_ms or 0
+        if span is None and trace.last is not None:
+            since = trace.last - took if call.started_ms is None else call.started_ms
+            span = since, max(since, trace.last)
+        if span is not None:
+            trace.first = min(span[0], trace.first or span[0])
+            trace.last = max(span[1], trace.last or span[1])
+            return span, None if call.span else "unknown"
+        if self.last.changed_ms:
+            return (self.last.changed_ms - took, self.last.changed_ms), "unknown"
+        begun, now = call.start.started_at, round(time.time() * 1000)
+        clock = round((time.monotonic() - begun) * 1000) if begun else 0
         return (now - max(took, clock), now), "clock"
+
+    def time_of_run(self, trace: Trace) -> tuple[tuple[int, int], str | None]:
+        """The same for the run, which holds its calls."""
+        took, first = trace.notes.totals.took, trace.run.started_ms
+        if first is not None:
+            first = min(first, trace.first or first)
+            return (first, max(first + took, trace.last or first)), None
+        if self.last.changed_ms:
+            return (self.last.changed_ms - took, self.last.changed_ms), "unknown"
+        now = round(time.time() * 1000)
+        return (min(trace.since, now - took), now), "clock"
 
     def did(self, trace: Trace, call: FinishedCall, going: int = 0) -> None:
         outcome, identity = call.outcome, call.event.call_id
@@ -14418,11 +14450,9 @@ class Otlp(Follower):
         trace.add(f"execute_tool {call.name}", ids, span, fields, why)
 
     def ended(self, trace: Trace) -> bytes:
-        run, totals, live = trace.run, trace.notes.totals, not self.last.total
-        stated, end = totals.stated, max(trace.last, trace.first + totals.took)
-        if live and trace.begun is None:
-            end = max(end, round(time.time() * 1000))
-        failure, clock = failure_word(run), "clock" if live else "unknown"
+        run, totals = trace.run, trace.notes.totals
+        stated, failure = totals.stated, failure_word(run)
+        span, source = self.time_of_run(trace)
         fields = {
             "gen_ai.operation.name": "invoke_agent",
             "gen_ai.agent.name": run.agent,
@@ -14436,7 +14466,7 @@ class Otlp(Follower):
             "agentfmt.run": run.number,
             "agentfmt.cost_usd": stated.get("cost"),
             "agentfmt.turns": as_count(stated.get("turns")),
-            "agentfmt.time": clock if trace.begun is None else None,
+            "agentfmt.time": source,
         }
         if self.contents:
             reason = "error" if failure else "stop"
@@ -14445,7 +14475,7 @@ class Otlp(Follower):
                 trace.told["said"], role="assistant", finish_reason=reason
             )
         ids, why = (trace.root, trace.parent), (run.reason or failure) if failure else None
-        trace.add(f"invoke_agent {run.agent}", ids, (trace.first, end), fields, why)
+        trace.add(f"invoke_agent {run.agent}", ids, span, fields, why)
         return self.part(trace)
 
     def part(self, trace: Trace) -> bytes:
@@ -14580,7 +14610,7 @@ class Atif(Follower):
             "verdict": totals.verdict,
             "failure": failure_word(run),
             "reason": run.reason,
-            "started_ms": kept.notes.started_ms,
+            "started_ms": kept.run.started_ms,
             "duration_ms": as_count(stated.get("took")),
             "location": run.where,
         }
@@ -15443,7 +15473,10 @@ def read(
             what = f"{escape(ours)} is an option of {escape(child.name)}'s here"
             reporter.message(f"{what}: what is for agentfmt stands before --run")
         arriving = [(label or child.name, child.chunks())]
-    streams = ((name, out.last.watch(limits.watch(chunks, tee))) for name, chunks in arriving)
+    streams = (
+        (name, out.last.watch(limits.watch(chunks, tee), "-" if name == label else name))
+        for name, chunks in arriving
+    )
     try:
         convert(streams, limits=limits, out=out, **options)
         inputs.report(reporter)

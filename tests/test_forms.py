@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import itertools
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from support import (
     HERE,
     SHARED,
+    as_line,
     assistant,
     below,
     completed,
@@ -22,6 +24,7 @@ from support import (
     event,
     init,
     result,
+    run,
     started,
     whole_run,
 )  # fmt: skip
@@ -272,3 +275,44 @@ def test_odd_members_break_no_form(value: object, to: str) -> None:
         parse_requests(ended.stdout)
     else:
         atif.Trajectory.model_validate_json(ended.stdout)
+
+
+def span_times(ended: Any) -> list[tuple[int, int]]:
+    names = ("startTimeUnixNano", "endTimeUnixNano")
+    spans = spans_of(ended.stdout)
+    return [(int(span[names[0]]) // 10**6, int(span[names[1]]) // 10**6) for span in spans]
+
+
+AT = 1778411927583  # in May of 2026
+SAID_AT = assistant("x", timestamp_ms=AT)
+
+
+def at(line: bytes, time: int) -> bytes:
+    return as_line({**json.loads(line), "timestamp_ms": time})
+
+
+TIMES: dict[str, tuple[list[bytes], tuple[int, int]]] = {
+    "start and duration": ([SAID_AT, result(duration_ms=5811)], (AT, AT + 5811)),
+    "first and last": ([SAID_AT, at(started(), AT + 70), completed(), result()], (AT, AT + 70)),
+    "killed": ([SAID_AT, at(started(), AT + 70), at(completed(), AT + 90)], (AT, AT + 90)),
+    "a call goes on": ([at(started(), AT), assistant("x", timestamp_ms=AT + 80)], (AT, AT + 80)),
+    "a call without": ([SAID_AT, started(), completed(), result(duration_ms=9)], (AT, AT + 9)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TIMES)
+def test_times_that_lines_state_are_not_mixed_with_the_clock(name: str) -> None:
+    lines, expected = TIMES[name]
+    *calls, whole = span_times(convert([init(), *lines], "-t", "otlp"))
+    assert whole == expected
+    assert all(whole[0] <= since <= until <= whole[1] for since, until in calls)
+    (row,) = convert([init(), *lines], "-t", "runs").objects
+    assert row["started_ms"] == AT
+
+
+def test_a_file_without_times_ended_when_it_was_changed(tmp_path: Path) -> None:
+    path = tmp_path / "run.ndjson"
+    path.write_bytes(b"".join([init(), started(), completed(), result(duration_ms=5000)]))
+    os.utime(path, (AT / 1000, AT / 1000))
+    call, whole = span_times(run("-t", "otlp", str(path)))
+    assert (call, whole) == ((AT, AT), (AT - 5000, AT))
