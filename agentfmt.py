@@ -364,7 +364,7 @@ def format_time(seconds: float) -> str:
 
 
 def utc(milliseconds: float) -> Any:
-    """A time since 1970 as a datetime; None for one that has none."""
+    """Milliseconds since 1970 as a datetime, or None where there is no such date."""
     import datetime
 
     with contextlib.suppress(ValueError, OverflowError, OSError):
@@ -2049,7 +2049,7 @@ class FinishedCall:
 
     @functools.cached_property
     def action(self) -> Action:
-        """It with its target, and with its facts or the reason of its failure."""
+        """The call's action with its target, and with its facts or the reason of its failure."""
         outcome, act, here = self.outcome, self.label, self.cwd
         target = target_in(outcome.tool, self.arguments, here)
         if not target and self.start.arguments:
@@ -2828,6 +2828,7 @@ class Reader:
         return self.events_of(lines_of(frame))
 
     def events_of(self, lines: list[bytes]) -> Iterable[tuple[bytes, Any]]:
+        """The lines of a block with their events, decoded all at once where that is possible."""
         if self.decide() != BARE:
             return self.read_one_by_one(lines)
         try:  # msgspec doesn't validate the strings that it skips
@@ -2838,8 +2839,8 @@ class Reader:
             return self.read_one_by_one(lines)
 
     def read_one_by_one(self, lines: list[bytes]) -> Iterator[tuple[bytes, Any]]:
-        """The same for a block with a difficult line, or before a run: damage affects that line
-        alone."""
+        """The same line by line, for a block with a difficult one, or before a run: damage affects
+        that line alone."""
         begin, decided = self.source.at, self.decide()
         for number, line in enumerate(lines):
             if not (text := line.strip(BLANKS)):
@@ -2879,7 +2880,7 @@ class Reader:
         return Rejected(piece.reason if braced else None)
 
     def peel(self, line: bytes, layers: Wrapping = ()) -> Iterator[tuple[Wrapping, Frame]]:
-        """The lines that a line completes, without envelopes; and the envelopes that came off."""
+        """Strip nested envelopes: each line that is complete now, with what came off."""
         piece = self.find_envelope(line, layers)
         if piece is None:
             yield layers, line
@@ -3242,8 +3243,8 @@ class Answer(Struct, gc=False):
         return self.existed or OVERWRITTEN_FILE.match(as_text(self.content)) is not None
 
     def ending(self) -> tuple[str, int | None, str]:
-        """Cursor's variant of its result, its exit status, and why it failed. The exit status of a
-        command goes before wordings, but for a timeout's, and not before the agent's own word."""
+        """Cursor's variant of its result, its exit status, and why it failed. What counts, in this
+        order: the agent's own word, the wording of a timeout, the exit status, other wordings."""
         stated = type(self.code) is int and self.call.tool == "shell" and not self.kind
         code = self.code if stated else None
         if not self.failed and not code:
@@ -3970,7 +3971,7 @@ class Saved(Translator):
     """A session that an agent saved: a prompt opens a run, and the next one ends it."""
 
     saved = True
-    cut = False  # the agent's last message goes on
+    answer_due = False  # the agent's last message goes on
     took: int | None = None  # the run's milliseconds, if a line says so
 
     def finish(self) -> None:
@@ -3990,7 +3991,7 @@ class Saved(Translator):
         """The agent works, whatever went wrong before: on a prompt, or without one."""
         self.fatal_error = ""
         if not self.in_turn:
-            self.cut, self.took = False, None
+            self.answer_due, self.took = False, None
             self.begin(cwd=self.cwd, model=self.model)
             self.imply()
 
@@ -3999,7 +4000,9 @@ class Saved(Translator):
         and no call is open."""
         if not self.in_turn:
             return
-        good = self.latest_main == "assistant" and not (self.calls or self.fatal_error or self.cut)
+        good = self.latest_main == "assistant" and not (
+            self.calls or self.fatal_error or self.answer_due
+        )
         took = self.took or elapsed(self.counted.first, self.counted.last)
         if good or self.fatal_error:
             self.end(self.fatal_error, duration_ms=took)
@@ -4570,7 +4573,7 @@ class SavedClaude(Saved, Claude):
         self.work()
         super().follow_message(line, message)
         if not self.parent:
-            self.cut = message["stop_reason"] == "tool_use"
+            self.answer_due = message["stop_reason"] == "tool_use"
         self.use_model(message["model"] or line["model"])
         if self.maker.sums and self.in_turn:
             self.count(line, message)
@@ -4597,8 +4600,8 @@ class SavedClaude(Saved, Claude):
         super().end(error, **members)
 
     def take(self, text: str) -> None:
-        """Take what a person typed: a prompt, or a slash command, which the agent follows, or whose
-        output stands next."""
+        """Take what a person typed: a prompt, or a slash command, which is for the agent, or which
+        the host answers in the next line."""
         called = text.startswith("<command-")
         if called and (command := elements_in(text, "command-name")[:1]):
             given = elements_in(text, "command-args")[:1]
@@ -4966,7 +4969,7 @@ class SavedCodex(Saved, Codex):
         self.use_model(payload["model"])
 
     def texts_in(self, payload: Node, whose: str) -> Iterator[tuple[str, bool]]:
-        """Texts, and whether no other type of line held them before as the same one's."""
+        """Texts, and whether each is new: not yet of this speaker in another type of line."""
         texts = [as_text(payload["message"] or payload["text"] or payload["content"])]
         for name in ("content", "summary", "summary_text"):
             texts += block_texts(payload[name])
@@ -5461,7 +5464,7 @@ class Copilot(Saved):
         elif kind.startswith(("assistant.", "tool.")) and not (self.parent or early):
             self.go_on()
             if kind == "assistant.message":
-                self.cut = bool(data["toolRequests"])
+                self.answer_due = bool(data["toolRequests"])
 
     def use(self, data: Any) -> None:
         name = data["toolName"]
@@ -5646,7 +5649,7 @@ class Pi(Saved):
             self.go_on()
             self.begin_message()
             self.message(message)
-            self.cut = message["stopReason"] == "toolUse"
+            self.answer_due = message["stopReason"] == "toolUse"
             if message["stopReason"] == "aborted":
                 self.stop()
             elif message["stopReason"] in self.failures:
@@ -5740,7 +5743,7 @@ class Kimi(Saved):
             given = as_text(call["function.arguments"])
             args = decoded(given)
             self.call(call["id"], call["function.name"], given if args is None else args)
-        self.cut = bool(line["tool_calls"])
+        self.answer_due = bool(line["tool_calls"])
 
     def returned(self, identity: Any, parts: list[Node]) -> None:
         """What came back; the older version says in a part of its own how the call ended."""
@@ -5752,7 +5755,7 @@ class Kimi(Saved):
         self.answer(identity, text, failed=bool(why))
 
     def finish(self) -> None:
-        self.cut = self.cut or self.states_end
+        self.answer_due = self.answer_due or self.states_end
         self.end_turn("ended without an answer")
 
 
@@ -6146,7 +6149,7 @@ class SavedCursor(Saved):
             self.begin_message()
             for block in message_parts(line["message.content"]):
                 self.block(block)
-            self.cut = bool(self.calls)
+            self.answer_due = bool(self.calls)
 
     def settle_calls(self) -> None:
         for identity in list(self.calls):
@@ -6964,7 +6967,8 @@ class Runs:
         run.rejected += self.file.take_counts()
 
     def fail(self, session: Session, why: str, failure: str, *, stated: bool = False) -> None:
-        """``failure`` is a word for why; ``stated``: the agent says why."""
+        """End a run as failed: ``why``, and a word for it, unless a match of --fail-on or an
+        exceeded budget comes first. ``stated``: the agent says why."""
         run = cast("Run", session.run)
         self.end(session)
         why = plain_reason(why) if stated else why
@@ -7284,7 +7288,8 @@ class Sessions:
         return next((one for one in late if one.key is None or one.origin.named_late), None)
 
     def enter(self, session: Session) -> Session:
-        """The FILE goes on with a session, which is now the most recently active one."""
+        """Put a session last in the table, and make it current, unless it shows no agent beside one
+        that translates; give up the oldest one beyond MAX_RUNS."""
         self.table.pop(session.key, None)
         self.table[session.key] = session
         session.file = self.file
@@ -8133,7 +8138,8 @@ STATEMENTS = frozenset(
 
 
 def joined_in_document(node: Any) -> str:
-    """What follows the name of a document on its line is within that."""
+    """What hides the status of a command behind `<<E` on its line: the parser puts that into the
+    document."""
     if node.type != "heredoc_redirect":
         return ""
     kinds = {part.type: part for part in node.children}
@@ -9002,7 +9008,7 @@ class Selection:
             yield event
 
     def check_choices(self, *, nothing: bool) -> None:
-        """Say that ``nothing`` was picked, and which names of sessions fit several."""
+        """Say which names of sessions fit several, and with ``nothing`` that no run was picked."""
         if nothing:
             self.tell(self.not_found())
         for name, sessions in self.begun.items():
@@ -9424,7 +9430,8 @@ def spellings(value: str) -> set[bytes]:
 
 
 def in_json(text: str) -> set[str]:
-    """How JSON spells a text, and JSON inside JSON, and inside of that."""
+    """How JSON spells a text, also with what is safe in HTML, and JSON inside JSON, and inside of
+    that."""
     import json
 
     plain, in_ascii = (
@@ -10145,7 +10152,7 @@ ROW = regex(rb"(?:\s|\\+n|,)*\(((?:'[^'\n]{0,256}'|\"[^\"\n]{0,256}\"|[^()'\"]){
 FIELD = regex(rb"'([^'\n]{0,256}?)\\*'|\"([^\"\n]{0,256}?)\\*\"|,")
 
 
-def inserted(text: bytes) -> Iterator[Span]:
+def sql_secrets(text: bytes) -> Iterator[Span]:
     """The values of SQL's INSERT in the columns with names of secrets."""
     for head in INSERTED.finditer(text) if expression(INSERTED_SIGN).search(text) else ():
         names = [from_utf8(name.strip(b' \t\r\n`"[]\\')) for name in head[1].split(b",")]
@@ -10467,7 +10474,7 @@ class Scanner:
         others = [escape, CODE_BEGIN, *({*hints} - {*words})]
         self.first_looks = [first_look([*words, *tell]), first_look(others)]
         # Of what several lines tell the first look is no proof: they look for themselves.
-        self.over_lines: list[Finder] = [kubernetes_secrets, columns, inserted]
+        self.over_lines: list[Finder] = [kubernetes_secrets, columns, sql_secrets]
         self.over_lines += [functools.partial(rule_spans, rule) for _, rule in OVER_LINES]
         # A raw line does not show where a string begins and ends.
         self.has_anchors = any(ANCHOR.search(text) for text in patterns.values())
@@ -12007,7 +12014,7 @@ class Grid:
         self.waiting: list[Mapping[str, Any]] | None = []
 
     def encode(self, rows: Iterable[Mapping[str, Any]], *, over: bool = False) -> Iterator[bytes]:
-        """The lines of rows that have come; ``over``: no more do."""
+        """The lines of rows that have come; ``over``: no more rows will."""
         if self.waiting is not None:
             rows = self.waiting = [*self.waiting, *rows]
             if not rows or (len(rows) < SAMPLE_ROWS and not over):
@@ -13288,7 +13295,8 @@ class Document(Follower):
         self.put(part, Step(kind="done", act=act))
 
     def did(self, part: Chapter, call: FinishedCall, going: int = 0) -> None:
-        """Add a call that has ended, or is ``going`` on when the run ends."""
+        """Add a call that has ended: ``going`` is 0; or the number of one that goes on when the run
+        ends."""
         identity = call.event.call_id
         step = part.call(identity)
         if step.act is not NO_ACTION:  # its ID is used again
@@ -15292,7 +15300,7 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
 def run(files: tuple[str, ...], **given: Any) -> int:
     """Read the event stream of a headless coding agent; write its progress, its result, a report,
     a table, or the stream itself, filtered and redacted. The exit status says whether it succeeded.
-    A directory stands for its sessions. Without FILE, or for -, read standard input.
+    A directory means every session below it. Without FILE, or for -, read standard input.
     """
     check_outputs(given)
     if given["grace"] is not None and not given["run"]:
@@ -15394,8 +15402,8 @@ class Inputs:
 def find_inputs(
     files: Sequence[str], command: Sequence[str] | None, since: float | None = None
 ) -> Inputs:
-    """The FILEs, and the files below each directory among them, the oldest first. Raises
-    click.ClickException for a FILE that can't be read."""
+    """The FILEs as they are given, and in place of each directory the files below it, the oldest
+    first. Raises click.ClickException for a FILE that can't be read."""
     inputs = Inputs(since)
     if command and files:
         what = f"FILE {file_name(files[0])} can't be read as well"
@@ -15538,8 +15546,8 @@ def read_in_silence(
 
 
 def holds_a_run(file: str, signals: Signals, reading: dict[str, Any]) -> bool:
-    """Does a file hold a run, and more than the head of one? It is read up to that, if it can be:
-    else who reads it again says why."""
+    """Does a file hold a run, and more than the head of one? It is read only until that is known.
+    True if it can't be read, so that the real reading says why."""
     unread: list[str] = []
     streams, source = [(file, open_chunks(file, signals, unread.append))], Source("")
     for source, events in read_in_silence(streams, **reading):
@@ -15640,8 +15648,8 @@ Examples:
 \b
 {EXIT_HELP}"""
 SELECTORS_IN_SHORT = (
-    "SELECTOR is KEY=GLOB,..., a tool, or a type: shell; change (edit, write, delete); "
-    "'change,path!=src/*'; 'command=git push*'. A GLOB matches in full."
+    "SELECTOR is KEY=GLOB, or the name of a tool or type; a comma means AND: shell; "
+    "'change,path!=src/*'; 'command=git push*'. A GLOB must match the whole value."
 )
 MOST_USED = (
     "to verbose messages quiet diff thinking only drop fail-on fail-unless redact run list man help"
@@ -15649,7 +15657,7 @@ MOST_USED = (
 BRIEF = {  # where the first sentence of an option's help doesn't tell most people enough
     "to": f"What to write: {', '.join(WRITERS)}.",
     "verbose": "All of it: prompts, words, targets, outcomes, a summary.",
-    "messages": "Words: none, final (answer), all, chat (and prompts).",
+    "messages": "Print words: none, final (the answer), all, chat (all, plus prompts).",
     "fail-unless": "Fail runs without a matching event.",
     "run": "Start a command, and end it if it hangs.",
     "list": "List rules, names, tools, types, agents, classes.",
