@@ -293,9 +293,9 @@ LONG_PROMPT = "one two three four five six " * 9 + "x" * 99
         id="rows of a prompt"),
 ])  # fmt: skip
 def test_rows_of_a_terminal(events: list[bytes], screen: Terminal, rows: list[str]) -> None:
-    shown = show(b"".join([init(), *events, result(duration_ms=1200)]), screen)
+    shown = show(b"".join([init(), *events, result()]), screen)
     assert shown.rows == rows
-    ended = f"{GREEN}✓ succeeded in 1.2 s{RESET}" if screen.color else "✓ succeeded in 1.2 s"
+    ended = f"{GREEN}✓ succeeded{RESET}" if screen.color else "✓ succeeded"
     assert (shown.err[0], shown.err[1].startswith(ended)) == ("", True)
 
 
