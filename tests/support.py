@@ -38,6 +38,12 @@ ENVIRON = {key: value for key, value in os.environ.items() if key != "PYTHONDONT
     "PYTHONPATH": os.path.dirname(agentfmt.__file__)
 }
 COMMAND = [sys.executable, "-m", "agentfmt"]
+IMPATIENT = """
+import sys, agentfmt
+assert (agentfmt.LAST_SECONDS, agentfmt.TERM_SECONDS) == (5, 5)
+agentfmt.LAST_SECONDS = agentfmt.TERM_SECONDS = 0.5
+sys.exit(agentfmt.main())
+"""  # the command, where the tests need not wait as long
 TIMEOUT = 60.0  # seconds, for what should take one
 
 SESSION = "5f0e4a1c-77b2-4a0e-9d7e-2f60c1b3a001"

@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,8 +15,10 @@ from typing import Any, NamedTuple
 
 import click
 import pytest
+import support
 from support import (
     ENVIRON,
+    IMPATIENT,
     ROOT,
     assistant,
     completed,
@@ -118,7 +121,8 @@ def shell(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_command(name: str, shell: dict[str, str]) -> None:
+def test_a_command(name: str, shell: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(support, "COMMAND", [sys.executable, "-c", IMPATIENT])
     case, begun = CASES[name], time.monotonic()
     with nothing_left(case.script) as script:
         ended = run("-q", *case.options.split(), "--run", "sh", "-c", script, env=shell)

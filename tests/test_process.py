@@ -28,6 +28,7 @@ from support import (
     COMMAND,
     ENVIRON,
     HERE,
+    IMPATIENT,
     SAME,
     SESSION,
     TIMEOUT,
@@ -854,8 +855,11 @@ def test_the_manual_may_be_read_in_part() -> None:
 
 
 @pytest.mark.parametrize(("to", "option"), [("text", "--color"), ("runs", "--actions")])
-def test_one_signal_ends_it_though_nobody_reads(begin: Begin, to: str, option: str) -> None:
-    """After five seconds: what reads a pipe for so long has stopped."""
+def test_one_signal_ends_it_though_nobody_reads(
+    monkeypatch: pytest.MonkeyPatch, begin: Begin, to: str, option: str
+) -> None:
+    """After a while, five seconds: what reads a pipe for so long has stopped."""
+    monkeypatch.setattr(support, "COMMAND", [sys.executable, "-c", IMPATIENT])
     value = {"--color": "never", "--actions": "stderr"}[option]
     line = run_of(*(completed(str(number)) for number in range(30_000)))
     with tempfile.TemporaryFile() as file:
