@@ -141,29 +141,10 @@ def characters(parsed: Any) -> str:
 
 
 # As tools print them, in the language of whoever wrote the tool.
-PRINTED = [
-    "username=shop, password=«Cactus<4 digit>?»;", 'ID=sa;Password=«Bishop<4 digit>?»" x',
-    "contraseña: «<12 alnum>»", "Mot de passe : «<8 alnum>»", "Пароль: «hunter2x9»",
-    "ПАРОЛЬ=«<12 alnum>»", "密码：«<10 alnum>»", '"パスワード": "«<12 alnum>»"', "hasło: «<8 alnum>!»",
-    "ADMIN_PW=«<12 alnum>»", "mfa_seed: «<16 base32>»", 'pepper = "«<12 alnum>»"',
-    "ftp://user:«secret»@ftp.example.com/x", "jdbc:oracle:thin:shop/«<10 alnum>»@db:1521/x",
-    'MNEMONIC="«balance avocado blossom catalog abandon anchor ankle airport arctic album bamboo '
-    'absent»"', "Unseal Key 1: «<43 base64>=»", '"unseal_keys_b64": [«\n "<43 base64>=",\n»]',
-    "secret_id             «<8 hex>-<4 hex>-<4 hex>-<4 hex>-<12 hex>»",
-    '"bcrypt_hash": "x",\n "length": 24,\n "result": "«<18 alnum>%»",',
-    "https://api.telegram.org/bot<9 digit>:«AA<33 url>»/sendMessage",
-    "sqlplus shop/«<10 alnum>»@orcl", "«bkua_<40 hex>»", "«phx_<9 alnum>_<14 alnum>_<12 alnum>»",
-    '"db_password": {\n "sensitive": true,\n "type": "string",\n "value": "«<12 alnum>!»"\n}',
-    "db.password=«admin»", "DB_PASSWORD=«dbpass»", 'password: "«SuperSecretPassw0rd»"',
-    "password changed to «<20 alnum>»", "I set the password to `«<20 alnum>»`.",
-    "Here's the token you asked for: «<24 alnum>»", 'api_key <- "«<20 alnum>»"',
-    '<meta name="csrf-token" content="«<32 hex>»">', "enable secret 0 «<20 alnum>»",
-    "machine h\n  login me\n  password «<8 alnum>»",
-    "smbclient //h/s -U me%«<8 alnum>»", "net use Z: //h/s /user:d/u «<8 alnum>»",
-    "xfreerdp /u:me /p:«<8 alnum>» /v:h", "vault login «<24 alnum>»", "zip -P «<8 alnum>» a.zip b",
-    "echo «<12 alnum>» | docker login -u me --password-stdin h",
-    'jwt.sign(payload, "«<4 alnum>9<8 alnum>»")',
-]  # fmt: skip
+PRINTED, TOGETHER = (
+    [row.replace("⏎", "\n").replace("⇥", "\t") for row in rows]
+    for _, rows in sections("printed.txt")
+)
 
 
 @functools.cache

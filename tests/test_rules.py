@@ -23,6 +23,7 @@ from planting import (
     GRAMMARS,
     PEM,
     PRINTED,
+    TOGETHER,
     Grammar,
     Planted,
     hide,
@@ -365,30 +366,6 @@ def test_what_tools_print_is_hidden(template: str) -> None:
         left = hide(planted.text)
         assert re.sub(r"\[REDACTED:[a-z-]+\]", "*", left) == f"{planted.before}*{planted.after}"
         assert hide(left) == left
-
-
-TOGETHER = [
-    "Value: «<24 alnum>»\nName: API_TOKEN", '{"Value":"«<24 alnum>»","Name":"API_TOKEN"}',
-    '"value": "«<24 alnum>»",\n"type": "string",\n"key": "api_token"',
-    "kind: Secret\nstringData:\n  db: «<24 alnum>»\n",
-    '{"data":{"conn":"«<40 base64>»"},"kind":"Secret"}',
-    "data:\n  a: «<40 base64>»\nkind: Secret", "| id | api_key |\n|----|----|\n| 1 | «<24 alnum>» |",
-    'resource "random_password" "db" {\n  result = "«<16 alnum>»"\n}',
-    "Private-Lines: 1«\n<40 base64>»\nPrivate-MAC: 7f3d",
-    "Cookie: theme=dark; sessionid=«<24 alnum>»; a=b", "curl -b 'a=b; session=«<24 alnum>»' https://x",
-    ".x.com\tTRUE\t/\tTRUE\t1735689600\tsessionid\t«<24 alnum>»",
-    '"--api-key",\n"«<24 alnum>»"', "- --password\n- «<12 alnum>!»", "API key\n«<24 alnum>»\n",
-    "API_TOKEN=\\\n«<24 alnum>»", "<dt>Password</dt><dd>«<16 alnum>»</dd>",
-    "│ api_key │ «<24 alnum>» │", "DB_PASSWORD    «<16 alnum>»\n", "Password for admin: «<12 alnum>1»",
-    "ParameterKey=DbPassword,ParameterValue=«<12 alnum>!»",
-    "id,user,password\n1,bob,«<12 alnum>1»\n2,ann,\n", "user\tapi_key\tage\nbob\t«<24 alnum>»\t3\n",
-    '"user";"password"\n"bob";"«<12 alnum>1»"\n', "login: bob / «<12 alnum>1»",
-    "username / password: ann / «<12 alnum>1»", "requests.get(u, cookies={'sid': '«<24 alnum>»'})",
-    'jar.cookies.set("sessionid", "«<24 alnum>»")', "password=«<8 alnum>1&3»\nx: y",
-    '{"db": {"sensitive": true, "type": "string", "value": "«<12 alnum>1»"}}',
-    '{"value": "«<12 alnum>1»", "type": "string", "sensitive": true}',
-    '"type": "random_password", "instances": [{"attributes": {"result": "«<12 alnum>1»"}}]',
-]  # fmt: skip
 
 
 @pytest.mark.parametrize("template", TOGETHER)
