@@ -1216,19 +1216,6 @@ def test_mended_rows(names: str) -> None:
     assert [{key: row[key] for key in wanted[0]} for row in rows] == wanted
 
 
-def test_what_a_person_typed_while_claude_worked_is_a_prompt() -> None:
-    line = {"type": "user", "uuid": "1", "sessionId": "q", "parentUuid": None, "cwd": "/w"}
-    queued = {"type": "queued_command", "prompt": "Also x.", "commandMode": "prompt"}
-    data = stream([
-        line | {"message": {"role": "user", "content": "Do y."}},
-        line | {"type": "attachment", "attachment": queued},
-        line | {"type": "attachment", "attachment": queued | {"commandMode": "task-notification"}},
-        line | {"type": "assistant", "message": {"role": "assistant", "content": "Both done."}},
-    ])  # fmt: skip
-    ended = convert(data, "-q", "-m", "chat")
-    assert (ended.status, ended.lines) == (0, ["> Do y.", "> Also x.", "Both done."])
-
-
 def test_a_command_that_was_stopped_in_the_background_failed() -> None:
     path = os.path.join(SHARED, "faults6", "claude-background-command-killed.ndjson")
     if not os.path.exists(path):

@@ -431,31 +431,6 @@ def test_results_of_any_shape(odd: Any) -> None:
 # ---------------------------------------------------------------- vocabulary
 
 
-def test_vocabulary() -> None:
-    data = [
-        init(), message("user", text("Do it.")),
-        message("assistant", thinking("Hm."), text("I will."), use("Bash", "a"), use("Read", "b")),
-        message("user", returned(identity="b"), returned(identity="a")),
-        claude("rate_limit_event"), claude("system", subtype="status"),
-        message("assistant", text("Done.")),
-        result(total_cost_usd=0.5, usage={"input_tokens": 1}),
-    ]  # fmt: skip
-    events = made(data, "--thinking")
-    assert kinds(events) == [
-        "system/init", "user", "thinking/delta", "thinking/completed", "assistant",
-        "tool_call/started", "tool_call/started", "tool_call/completed", "tool_call/completed",
-        "assistant", "result/success",
-    ]  # fmt: skip
-    assert events[0] == {
-        "type": "system", "subtype": "init", "converted_from": "claude", "tools": ["Bash"],
-        "cwd": "/home/dev/app", "model": "claude-opus-5", "session_id": SESSION,
-    }  # fmt: skip
-    assert events[4]["message"] == {"role": "assistant", "content": [text("I will.")]}
-    assert (events[-1]["total_cost_usd"], events[-1]["usage"]) == (0.5, {"inputTokens": 1})
-    assert {event["session_id"] for event in events} == {SESSION}
-    assert not any(kind.startswith("thinking") for kind in kinds(made(data)))
-
-
 VERDICTS = [
     ("success", {}, 0),
     ("without-is_error", {"is_error": None}, 0),

@@ -318,15 +318,6 @@ def test_an_error_of_codex_before_its_thread(flags: Sequence[str]) -> None:
     assert convert({"a": early, "b": good}, *flags).status == FAILED
 
 
-def test_every_file_that_holds_no_run_is_named() -> None:
-    files = {"good": GOOD["cursor"], "empty": [], "died": [b"starting\n", b"Not logged in\n"]}
-    assert convert(files).stderr.splitlines()[0:1] + convert(files).stderr.splitlines()[3:] == [
-        "agentfmt: empty is empty: the agent wrote nothing",
-        "agentfmt: died: no events: Not logged in; if this is an agent's text, "
-        + agentfmt.AS_EVENTS,
-    ]
-
-
 @pytest.mark.parametrize(
     ("last", "told"),
     {

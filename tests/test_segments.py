@@ -102,23 +102,6 @@ def test_a_sub_agents_words_are_not_the_answer(lines: list[bytes]) -> None:
     assert aggregated(*lines) == "mine"
 
 
-def test_runs_do_not_share_segments() -> None:
-    lines = [
-        assistant("a1", "A", timestamp_ms=1),
-        assistant("b1", "B", timestamp_ms=1),
-        assistant("a2", "A", timestamp_ms=1),
-        assistant("b2", "B", timestamp_ms=1),
-        assistant("a1a2", "A"),
-        assistant("b1b2", "B"),
-        result("A"),
-        result("B"),
-        assistant("a3", "A"),
-        result("A"),
-    ]
-    said = [json.loads(o)["result"] for o in convert(lines, "-t", "json").stdout.splitlines()]
-    assert said == ["a1a2", "b1b2", "a3"]
-
-
 # ---------------------------------------------------------------- whatever was said
 
 TEXT = st.text(st.sampled_from('ab \n"\\é中😀'), max_size=6)

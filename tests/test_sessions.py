@@ -38,7 +38,6 @@ EXPECTED = {
     file: [*map(int, numbers)]
     for file, *numbers in map(str.split, (HERE / "sessions.tsv").read_text().splitlines()[1:])
 }
-ALL = agentfmt.View(detail=True, messages="all")
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
 
 

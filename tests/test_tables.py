@@ -91,18 +91,6 @@ def test_a_run() -> None:
     assert [*row] == columns("runs")
 
 
-def test_verdicts() -> None:
-    failed = init("b") + result("b", is_error=True, result="no money")
-    data = whole_run("a") + failed + init("c") + init("c")
-    found = rows(data, "runs", "--fail-on", "session=a")
-    assert [(row["session"], row["verdict"], row["reason"], row["location"]) for row in found] == [
-        ("a", "failed", "--fail-on session=a matched 5 times, first at stdin:1", "stdin:1"),
-        ("b", "failed", "no money", "stdin:7"),
-        ("c", "unfinished", "superseded by another init at stdin:10", "stdin:9"),
-        ("c", "unfinished", "ended without a result after 1 event", "stdin:10"),
-    ]
-
-
 @pytest.mark.parametrize(("member", "time"), [
     ('"timestamp_ms":1700000000123', 1700000000123),
     ('"timestamp":"2023-11-14T22:13:20.123Z"', 1700000000123), ('"timestamp":"soon"', None),
@@ -189,27 +177,6 @@ def test_a_run_that_did_not_end(end: bytes, word: str) -> None:
     assert {*found} <= {word, "unfinished"}
 
 
-def test_costs_of_messages_are_added() -> None:
-    step = {"type": "step_finish", "sessionID": "s"}
-    told = [{"reason": "tool-calls", "cost": 0.25}, {"reason": "stop", "cost": 0.5}]
-    steps = [{"type": "step_start", "sessionID": "s", "part": {"messageID": "m"}}]
-    steps += [step | {"part": part | {"messageID": "m", "tokens": {"input": 3}}} for part in told]
-    usage = {"input": 3, "output": 1, "cost": {"total": 0.375}}
-    said = {"role": "assistant", "content": [], "stopReason": "stop", "usage": usage, "model": "x"}
-    turns: list[dict[str, Any]] = [{"type": "session", "id": "p"}, {"type": "agent_start"}]
-    turns += [{"type": "message_end", "message": said}] * 2
-    turns += [{"type": "agent_end", "messages": [said], "willRetry": False}]
-    data = b"".join(json.dumps(line).encode() + b"\n" for line in steps + turns)
-    data += whole_run("free")
-    found = [(row["agent"], row["cost_usd"], row["tokens_in"]) for row in rows(data, "runs")]
-    assert sorted(found, key=str) == [
-        ("cursor", None, None), ("opencode", 0.75, 6), ("pi", 0.75, 6),
-    ]  # fmt: skip
-    total = convert(data, "-q", "-s").stderr.splitlines()[-1]
-    assert "3 runs" in total
-    assert "at least 12 tokens in, at least 2 out, at least $1.50" in total
-
-
 def test_a_run_of_several_models() -> None:
     """The row and the result name the last one that states itself; what the result states of each
     stays in it. The row lists all that worked."""
@@ -250,10 +217,10 @@ def test_when_to_try_again(why: str, wait: int | None) -> None:
     assert row["retry_after_ms"] == wait
 
 
-def changed(path: str, tool: str, call_id: str, **found: Any) -> bytes:
-    """A call that ended well, or as ``found`` says."""
-    held = found if "rejected" in found else {"success": found}
-    return completed(call_id, tool, held, args={"path": path})
+def test_an_edit_without_a_change_shows_none() -> None:
+    none = {"success": {"linesAdded": 0, "linesRemoved": 0}}
+    data = init() + completed("5", "editToolCall", none, args={"path": "same.py"}) + result()
+    assert convert(data, "--fail-unless", "change").status == 1
 
 
 @pytest.mark.parametrize("status", [0, 3])
@@ -289,30 +256,6 @@ def test_reports_of_several_files_name_them(to: str, place: str, tmp_path: Path)
     ]
     assert [place in text for text in shown] == [False, True]
     assert shown[1].count("b.ndjson") == 2  # also among the runs on top
-
-
-def test_files_of_a_run() -> None:
-    """Each once, whatever was done to it, and however its path is spelled; no change that was
-    refused, failed, or was none."""
-    diff = {"diffString": "@@ -1 +1,2 @@\n-a\n+b\n+c"}
-    data = init() + changed("/work/new.py", "editToolCall", "1", diffString="+a\n+b")
-    data += changed("./new.py", "editToolCall", "2", linesAdded=3, linesRemoved=1)
-    data += changed("old.py", "editToolCall", "3", **diff)
-    data += changed("no.py", "editToolCall", "4", rejected={"reason": "no"})
-    none = {"linesAdded": 0, "linesRemoved": 0}
-    same = changed("same.py", "editToolCall", "5", **none)
-    data += same + changed("0.py", "editToolCall", "9", **none, diffString="--- /dev/null\n")
-    data += changed("gone.py", "deleteToolCall", "6") + changed("/etc/x", "editToolCall", "7")
-    data += started("8", "editToolCall") + result()
-    (row,) = rows(data, "runs")
-    found = [tuple(file.values()) for file in row["files"]]
-    assert [*row["files"][0]] == ["path", "change", "added", "removed"]
-    assert found == [
-        ("new.py", "created", 5, 1), ("old.py", "edited", 2, 1), ("0.py", "created", 0, 0),
-        ("gone.py", "deleted", None, None), ("/etc/x", "edited", None, None),
-    ]  # fmt: skip
-    assert "5 files changed" in convert(data, "-q", "-s").stderr
-    assert convert(init() + same + result(), "--fail-unless", "change").status == 1
 
 
 def test_a_row_of_a_cut_emoji_has_its_files() -> None:

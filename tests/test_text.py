@@ -561,94 +561,11 @@ def test_actions_go_where_they_are_sent(to: str, detail: bool) -> None:
     assert (beside.out, beside.err) == (alone, [line])
 
 
-def test_lines_without_an_event_are_those_of_a_run_of_their_file() -> None:
-    """A run that a file leaves open has them, too; those of a file without a run are of all."""
-    bad = b'{"type":"assis\n'
-    good = spelled(init(), result())
-    files = {"a": [spelled(init("a")), bad], "b": [b"no\n"], "c": [good], "d": [good, b"bye\n"]}
-    ended = convert(files, "-q", "-s").stderr
-    assert ended.splitlines()[-2:] == [
-        "agentfmt: run a (a:1): unfinished, no actions, 1 damaged line: ended without a result "
-        "after 1 event",
-        "agentfmt: 3 runs: 2 succeeded, 1 unfinished, 1 FILE without a run, no actions, "
-        "2 prose lines",
-    ]
-
-
-def test_summary() -> None:
-    data = b"warning: x\n{bad\n" + spelled(
-        init(),
-        {"type": "surprise", "session_id": "2f4c27dc-1"},
-        {"session_id": "2f4c27dc-1"},
-        {"type": "stream_event", "session_id": "2f4c27dc-1"},  # of Claude, and known
-        done("readToolCall", {"path": "a"}, ok()),
-        done("readToolCall", {"path": "a"}, {"fileNotFound": {}}),
-        done("shellToolCall", {"command": "x"}, {"failure": {"exitCode": 2}}),
-        result(
-            duration_ms=9679,
-            usage={"inputTokens": "8830", "outputTokens": 185, "cacheReadTokens": 0},
-        ),
-        init("bbbbbbbb"),
-    )
-    *_, first, second, _total = render(data, View(summary="stderr")).err
-    assert first == (
-        "agentfmt: run 2f4c27dc (stdin:3): succeeded in 9.7 s, 3 actions (read 2, shell 1), 2 failed, 2 "
-        "events of unknown type (surprise 1, without a type 1), 8,830 tokens in, 185 out, 1 damaged "
-        "line, 1 prose line"
-    )
-    assert second == (
-        "agentfmt: run bbbbbbbb (stdin:11): unfinished, no actions: ended without a result after 1 event"
-    )
-
-
 def test_summary_counts_many_names_together() -> None:
     types = ({"type": f"t{i}", "session_id": "2f4c27dc-1"} for i in range(100))
     line = render(spelled(init(), *types, result()), View(summary="stderr")).err[-1]
     assert "100 events of unknown type" in line
     assert "... 80)" in line
-
-
-def test_what_a_run_cost() -> None:
-    data = spelled(
-        init(model="Opus"),
-        done("editToolCall", {"path": "a"}, ok(linesAdded=1, beforeFullFileContent="x")),
-        done("editToolCall", {"path": "a"}, ok(linesAdded=1, beforeFullFileContent="x")),
-        done("writeToolCall", {"path": "b"}, ok(linesCreated=1)),
-        done("deleteToolCall", {"path": "c"}, {"rejected": {}}),
-        result(
-            duration_ms=61000, num_turns=1, total_cost_usd=0.0123,
-            usage={"inputTokens": 1234567, "cacheReadTokens": 44800},
-        ),
-    )  # fmt: skip
-    assert render(data, View(summary="stderr")).err == [
-        "agentfmt: run 2f4c27dc (stdin:1): succeeded in 1 min 1 s, 4 actions (edit 2, write 1, delete "
-        "1), 1 failed, 2 files changed, 1,234,567 tokens in, 44,800 from cache, $0.012, 1 turn, Opus"
-    ]
-
-
-def test_a_total_says_where_not_all_runs_state_it() -> None:
-    def run(session: str, **members: Any) -> list[dict[str, Any]]:
-        read = done("readToolCall", {"path": "a"}, ok(), session_id=session)
-        usage = {"inputTokens": 1000, "outputTokens": 10}
-        return [init(session), read, {**result(session, usage=usage, **members)}]
-
-    two = [*run("a", total_cost_usd=0.5, duration_ms=1000), *run("b", is_error=True)]
-    again = run("a", total_cost_usd=0.75, duration_ms=2000)  # of both runs of the session
-    assert render(spelled(*two), View(summary="stderr")).err[-1] == (
-        "agentfmt: 2 runs in at least 1.0 s: 1 succeeded, 1 failed, 2 actions (read 2), "
-        "2,000 tokens in, 20 out, at least $0.50"
-    )
-    silent = render(spelled(init(), result(), init("b"), result("b")), View(summary="stderr"))
-    assert silent.err[-1].endswith("2 succeeded, no actions")
-    part = [init("c"), result("c", usage={"outputTokens": 5})]
-    rendered = render(spelled(*two, *part, init("d"), result("d")), View(summary="stderr"))
-    assert "at least 2,000 tokens in, at least 25 out" in rendered.err[-1]
-    rendered = render(spelled(*two, *again), View(summary="stderr"))
-    assert "$0.25" in rendered.err[-2]
-    assert rendered.err[-1] == (
-        "agentfmt: 3 runs in at least 3.0 s: 2 succeeded, 1 failed, 3 actions (read 3), 3,000 tokens in, 30 out, at least $0.75"
-    )
-    assert len(rendered.err) == 4
 
 
 def test_a_summary_on_a_terminal_is_one_line_where_it_can_be() -> None:
