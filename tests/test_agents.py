@@ -641,18 +641,6 @@ def test_messages_that_follow_each_other_begin_lines(name: str) -> None:
     assert convert(data, *NATIVE).stdout == data
 
 
-def test_texts_of_one_message_stand_in_one_line() -> None:
-    """A text with sources comes in pieces; a sub-agent's message between them changes nothing."""
-    of_message = {"id": "m", "role": "assistant"}
-    texts = [
-        claude("assistant", message={**of_message, "content": [{"type": "text", "text": text}]})
-        for text in ("It is ", "blue.")
-    ]
-    other = says("assistant", {"type": "text", "text": "inner"}, parent_tool_use_id="t0")
-    data = stream([CLAUDE_INIT, texts[0], other, texts[1], CLAUDE_OK])
-    assert view(data, messages="all").lines == ["It is blue.", "Done."]
-
-
 def view(data: bytes, **how: Any) -> Ended:
     return convert(data, view=agentfmt.View(**how))
 
@@ -960,11 +948,6 @@ def test_repros(path: str) -> None:
 # ---------------------------------------------------------------- tokens, times, diffs
 
 
-def copilot_message(identity: str, tokens: int) -> Line:
-    data = {"messageId": identity, "content": "Hi", "outputTokens": tokens}
-    return {"type": "assistant.message", "data": data}
-
-
 PI_USAGE = {"input": 4, "output": 7, "cacheRead": 6, "cacheWrite": 2, "totalTokens": 19}
 PI_SAID = {"role": "assistant", "content": [], "stopReason": "stop", "usage": PI_USAGE}
 USED = {"inputTokens": 4, "outputTokens": 7, "cacheReadTokens": 6, "cacheWriteTokens": 2}
@@ -996,20 +979,6 @@ def test_tokens_mean_the_same(name: str, to: str) -> None:
     """Cursor's names, and nothing of the agent's own; the input has no part from a cache."""
     last = convert(stream(TOKENS[name]), "-t", to).objects[-1]
     assert (last["type"], last["usage"]) == ("result", USED)
-
-
-def test_tokens_of_gemini_and_copilot() -> None:
-    stats = {"total_tokens": 20, "input_tokens": 10, "output_tokens": 7, "cached": 6, "models": {}}
-    gemini: list[Line] = [INIT, GEMINI_OK | {"stats": stats}]
-    found = {"inputTokens": 4, "outputTokens": 7, "cacheReadTokens": 6}
-    assert convert(stream(gemini), "-t", "json").objects[0]["usage"] == found
-    lines = [
-        copilot_message("a", 3),
-        copilot_message("b", 4),
-        copilot_message("b", 4),
-        copilot_end(),
-    ]
-    assert convert(stream(lines), "-t", "json").objects[0]["usage"] == {"outputTokens": 7}
 
 
 def test_times_of_pi() -> None:
@@ -1088,26 +1057,6 @@ def test_an_error_of_an_item_is_a_warning() -> None:
     assert convert(data).lines == []
     (row,) = convert(stream([*THREAD, odd]), "-t", "runs").objects
     assert "metadata" not in row["reason"]
-
-
-def test_what_claude_needs_of_somebody_is_shown() -> None:
-    """Its result is a success."""
-    told = {
-        "status_category": "blocked",
-        "status_detail": "waiting",
-        "needs_action": "Grant access.",
-    }
-    notice = claude("system", subtype="post_turn_summary", **told)
-    data = stream(
-        [CLAUDE_INIT, notice, claude("result", subtype="success", is_error=False, result="Hm.")]
-    )
-    assert "Blocked Grant access." in convert(data, "-v").lines
-    assert "no actions, blocked: Grant access." in convert(data, "-s").lines[-1]
-    assert (
-        "❌ Blocked <code>Grant access.</code>" in convert(data, "-t", "markdown").stdout.decode()
-    )
-    reviewed = data.replace(b'"blocked"', b'"review_ready"')
-    assert "Grant access" not in convert(reviewed, "-v").stdout.decode()
 
 
 def test_a_plan_that_is_proposed_is_shown_once() -> None:

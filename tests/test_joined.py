@@ -21,7 +21,6 @@ from support import (
     event,
     init,
     interleaved,
-    one_byte_at_a_time,
     result,
     started,
     user,
@@ -529,12 +528,6 @@ def test_files_that_were_joined_without_a_last_line_feed() -> None:
     assert convert(good.removesuffix(b"\n") + GOOD["claude"][0][:40]).status != OK
 
 
-def test_an_array_behind_prose() -> None:
-    array = b"[" + b",".join(line.strip() for line in GOOD["claude"]) + b"]\n"
-    ended = convert(b"Warning: no stdin data received\n" + array, "-t", "stream-json")
-    assert (ended.stdout, ended.status) == (b"".join(GOOD["claude"]), OK)
-
-
 @pytest.mark.parametrize("text", [b'"\xff"', b"[" * 5000 + b"]" * 5000, b"1" * 5000])
 def test_an_array_with_an_event_that_cannot_be_read(text: bytes) -> None:
     line = b'[{"type":5,"v":' + text + b'},{"type":"b"}]\n'
@@ -571,22 +564,3 @@ def test_an_active_conversation_among_very_many(monkeypatch: pytest.MonkeyPatch)
     stream += [*lines({"type": "user", "message": {"content": [done]}, **own}), last]
     assert convert(stream, "-d") == (b"[cl-0] Read file /w/a\n", "", OK)
     assert b'"ToolCall"' not in convert(stream, "-t", "cursor").stdout
-
-
-def test_what_is_of_no_run_has_no_prefix() -> None:
-    """However reads cut the stream."""
-    ended = event(
-        "system", subtype="task_notification", status="completed", description="d", session=None
-    )
-    both = init("a") + init("b") + completed(session="a") + completed(session="b")
-    data = both + result("a") + result("b") + ended
-    for chunks in (data, one_byte_at_a_time(data)):
-        assert convert(chunks, "-d").lines[-1] == "Finished subagent d"
-
-
-def test_a_run_is_its_agents_as_soon_as_a_line_shows_that() -> None:
-    """Its first line may be any agent's."""
-    init = {"type": "system", "subtype": "init", "cwd": "/tmp", "session_id": "s-1"}
-    said = {"type": "message", "role": "user", "id": "u", "text": "Hi", "session_id": "s-1"}
-    (run,) = convert(lines(init, said), "-t", "runs").objects
-    assert (run["session"], run["agent"]) == ("s-1", "droid")

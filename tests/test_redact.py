@@ -381,28 +381,6 @@ def test_a_class_hides_its_own_strings_and_no_others(classes: str) -> None:
         assert kept in left
 
 
-def test_markers_of_classes() -> None:
-    left = redact(EVENTS, *SAME, "-r", "all").objects
-    system, user, call, said, end = left
-    assert system["cwd"] == "[paths: 11 chars]"
-    assert user["message"]["content"][0]["text"] == "[words]"
-    assert call["tool_call"]["shellToolCall"]["args"]["command"] == "[words]"
-    assert said["message"]["content"][0]["text"] == "[words]"
-    assert end["result"] == "[words]"
-    assert end["[content: 3 chars]"] == {"[content: 5 chars]": "[content: 7 chars]"}
-
-
-def test_messages_stand_in_the_first_delta_and_the_replay() -> None:
-    deltas = [assistant(text, timestamp_ms=1) for text in ("a", "b", "c")]
-    replay = assistant("abc", timestamp_ms=1, model_call_id="m")
-    lines = [init(), *deltas, replay, started(), completed(), *deltas, result(result="abcabc")]
-    left = redact(b"".join(lines), *SAME, "-r", "all").stdout.splitlines()
-    said = [
-        json.loads(line)["message"]["content"][0]["text"] for line in left if b"assistant" in line
-    ]
-    assert said == ["[words]", "", "", "[words]", "[words]", "", ""]
-
-
 REDACTED = [*agentfmt.CLASSES, "secrets,paths", "paths,content"]
 
 

@@ -13,7 +13,6 @@ import pytest
 from support import (
     CAPTURES,
     MANUAL,
-    SESSION,
     SIDECAR,
     TOKEN,
     assistant,
@@ -61,34 +60,6 @@ TYPES: dict[str, Any] = {"string": str, "integer": int, "number": (int, float), 
 
 
 # ---------------------------------------------------------------- runs
-
-
-def test_a_run() -> None:
-    usage = {"inputTokens": 10, "outputTokens": 0, "cacheReadTokens": 3, "cacheWriteTokens": 4}
-    data = init() + user() + started() + completed() + started("c2", "shellToolCall")
-    data += completed("c2", "shellToolCall", {"failure": {"exitCode": 2}})
-    data += assistant("Do", timestamp_ms=1700000000000) + assistant("Done.\nAll.")
-    data += result(duration_ms=5, usage=usage, total_cost_usd=0, num_turns=3)
-    (row,) = rows(data, "runs")
-    assert row == {
-        "session": SESSION, "run": 1, "agent": "cursor", "model": "Auto", "models": [
-            {"model": "Auto", "tokens_in": None, "tokens_out": None, "cost_usd": None}],
-        "prompt": "do",
-        "verdict": "succeeded",
-        "reason": None, "failure": None, "retry_after_ms": None,
-        "location": "stdin:1", "started_ms": 1700000000000,
-        "started": "2023-11-14T22:13:20.000Z",
-        "duration_ms": 5, "turns": 3,
-        "actions": 2, "failures": 1,
-        "tools": [{"tool": "read", "actions": 1, "failures": 0},
-                  {"tool": "shell", "actions": 1, "failures": 1}],
-        "files": [],
-        "tokens_in": 10, "tokens_out": 0, "tokens_cached": 3, "tokens_cache_written": 4,
-        "cost_usd": 0, "answer": None,
-    }  # fmt: skip
-    (row,) = rows(data, "runs", view=ANSWERS)
-    assert row["answer"] == "Done.\nAll."
-    assert [*row] == columns("runs")
 
 
 @pytest.mark.parametrize(("member", "time"), [
@@ -175,35 +146,6 @@ def test_a_run_that_did_not_end(end: bytes, word: str) -> None:
     found = [row["failure"] for row in rows(init() + user() + end, "runs")]
     assert found[0] == word
     assert {*found} <= {word, "unfinished"}
-
-
-def test_a_run_of_several_models() -> None:
-    """The row and the result name the last one that states itself; what the result states of each
-    stays in it. The row lists all that worked."""
-    usage = {"a": {"costUSD": 0.5, "inputTokens": 3}, "b": {"costUSD": 0.25}}
-    data = init() + result(model="b", modelUsage=usage, total_cost_usd=0.75)
-    (row,) = rows(data, "runs")
-    assert (row["model"], row["cost_usd"]) == ("b", 0.75)
-    assert rows(data, "json")[0]["modelUsage"] == usage
-    said = [{"type": "assistant", "uuid": "u", "message": {"model": name}} for name in "ab"]
-    stated = DONE | {"modelUsage": {"a[1m]": {}, "c": {}}}
-    listed = [rows(b"".join(claude(*said, end)), "runs")[0]["models"] for end in (DONE, stated)]
-    assert [[each["model"] for each in one] for one in listed] == [["a", "b"], ["a[1m]", "c"]]
-    stated["modelUsage"] = usage
-    took = [(3, None, 0.5), (None, None, 0.25)]
-    (row,) = rows(b"".join(claude(*said, stated)), "runs")
-    assert [(*one.values(),)[1:] for one in row["models"]] == took
-    later = {
-        "a": {"costUSD": 0.75, "inputTokens": 7},
-        "b": {"costUSD": 0.25},
-    }  # of the session so far
-    ends = [
-        stated | {"modelUsage": one, "total_cost_usd": cost}
-        for one, cost in ((usage, 0.75), (later, 1.0))
-    ]
-    first, second = rows(b"".join(claude(*said, ends[0], *said, ends[1])), "runs")
-    assert (first["cost_usd"], second["cost_usd"]) == (0.75, 0.25)
-    assert [{*one.values()} for one in second["models"]] == [{"a", 4, None, 0.25}, {"b", None, 0}]
 
 
 @pytest.mark.parametrize(("why", "wait"), [
@@ -302,33 +244,12 @@ def test_a_file_without_a_run_has_a_row() -> None:
 # ---------------------------------------------------------------- calls
 
 
-def test_calls() -> None:
-    parent = {"parent_tool_use_id": "c0"}
-    data = init() + started("c1") + started("c2", "shellToolCall") + started("c3")
-    data += event(
-        "tool_call", subtype="completed", call_id="c2", **parent,
-        tool_call={"shellToolCall": {"args": {"command": "false"},
-                                     "result": {"failure": {"exitCode": 1, "executionTime": 7}}}},
-    )  # fmt: skip
-    data += completed("c1", result={"rejected": {"reason": "no"}}) + result()
-    shell, read, open_ = rows(data, "calls")
-    assert shell == {
-        "session": SESSION, "run": 1, "agent": "cursor", "call_id": "c2", "tool": "shell",
-        "name": "shell",
-        "target": "false", "status": "nonzero", "outcome": "exit 1, 7 ms", "exit_code": 1,
-        "lines_added": None, "lines_removed": None, "started_ms": None, "started": None,
-        "duration_ms": 7,
-        "parent": "c0", "location": "stdin:3", "cwd": "/work",
-    }  # fmt: skip
-    assert (read["status"], read["outcome"]) == ("rejected", "rejected: no")
-    assert read["exit_code"] is None
-    assert (open_["call_id"], open_["status"], open_["location"]) == ("c3", "unfinished", "stdin:4")
-    assert open_["target"] == "a"
-    assert [*shell] == columns("calls")
-    home = data.replace(b'"/work"', b'"/home/ann/work"')
-    hidden = convert(home, "-t", "calls", "-r", "paths").stdout
-    assert json.loads(hidden.splitlines()[0])["cwd"] == "."
-    assert rows(started("c1") + result(), "calls")[0]["cwd"] is None
+def test_the_directory_of_a_call() -> None:
+    (row,) = rows(init() + completed() + result(), "calls")
+    assert (row["cwd"], [*row]) == ("/work", columns("calls"))
+    home = init().replace(b'"/work"', b'"/home/ann/work"')
+    assert rows(home + completed() + result(), "calls", "-r", "paths")[0]["cwd"] == "."
+    assert rows(completed() + result(), "calls")[0]["cwd"] is None
 
 
 CHANGED = "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\n+3\n x"
@@ -502,15 +423,3 @@ def test_what_is_told_beside_a_table_changes_no_row() -> None:
         assert (ended.stdout, alone.stdout != b"") == (alone.stdout, True)
         assert f"{label('shell')} make (exit 0)\n" in ended.stderr
         assert "1 action (shell 1)" in ended.stderr
-
-
-def test_a_completion_that_names_no_tool() -> None:
-    started = {"shellToolCall": {"args": {"command": "make"}}}
-    ended = {"ToolCall": {"result": {"success": {"exitCode": 0}}}}
-    data = b"".join((
-        event("tool_call", subtype="started", call_id="a", tool_call=started),
-        event("tool_call", subtype="completed", call_id="a", tool_call=ended),
-        result(),
-    ))  # fmt: skip
-    (row,) = convert(data, "-t", "calls").objects
-    assert (row["tool"], row["target"]) == ("shell", "make")

@@ -469,15 +469,6 @@ def test_the_final_message_is_the_last_segment(form: str) -> None:
     assert render(spelled(*turn(form)), View(messages="final", actions="none")).out == ["Done."]
 
 
-def test_action_lines_leave_the_words_of_a_json_result() -> None:
-    call = done("readToolCall", {"path": "a"}, ok())
-    end = {"type": "result", "subtype": "success", "is_error": False, "session_id": "2f4c27dc-1"}
-    data = spelled(init(), delta("Hel"), delta("lo"), call, delta("Bye"), end)
-    rendered = render(data, View(actions="stderr"), to="json")
-    assert json.loads(rendered.out[0])["result"] == "HelloBye"
-    assert rendered.err == [label("read")]
-
-
 def test_words_that_are_written_are_forgotten() -> None:
     segments = agentfmt.Speech()
     for text in ("A" * 1000, "B", " \n"):
@@ -507,29 +498,6 @@ def test_a_filtered_stream_has_its_words_in_the_result(messages: str) -> None:
 
 
 # ---------------------------------------------------------------- several runs
-
-
-def test_lines_name_their_run_once_several_were_open() -> None:
-    """Until the end of their FILE."""
-
-    def read(session: str) -> dict[str, Any]:
-        return done("readToolCall", {"path": "a"}, ok(), session_id=session)
-
-    events = (
-        init("aaaaaaaa-1"), read("aaaaaaaa-1"), init("bbbbbbbb-2"), read("aaaaaaaa-1"),
-        read("bbbbbbbb-2"), said("Bye", "aaaaaaaa-1"), result("aaaaaaaa-1"), read("bbbbbbbb-2"),
-        result("bbbbbbbb-2"),
-    )  # fmt: skip
-    line = label("read")
-    both = [line, f"[aaaaaaaa] {line}", f"[bbbbbbbb] {line}"]
-    assert render(spelled(*events)).out == [*both, both[-1]]
-    rendered = render(spelled(*events), View(messages="all"))
-    assert rendered.out == [*both, "[aaaaaaaa] Bye", both[-1]]
-    detailed = render(spelled(*events), View(detail=True)).out
-    assert detailed == [f"{line} a" for line in [*both, both[-1]]]
-    alone = spelled(init("cccccccc-3"), read("cccccccc-3"), result("cccccccc-3"))
-    files = {"a": [spelled(*events)], "b": [alone]}
-    assert convert(files).lines == [*both, both[-1], line]
 
 
 def test_several_files_have_headings_and_answers_stand_apart() -> None:
