@@ -548,15 +548,6 @@ FORMS: dict[str | None, Callable[[str], str]] = {
 }
 
 
-def test_a_line_of_opencode_without_a_type_is_its_own() -> None:
-    """It names the session, as each of its lines does."""
-    unknown = {"sessionID": "ses_1", "part": {"text": "x"}}
-    data = stream([STEP, unknown, part("text", text="Done"), STOP])
-    events = convert(data, "-t", "cursor").objects
-    assert [event["type"] for event in events] == ["system", "assistant", "result"]
-    assert convert(data).status == 0
-
-
 @pytest.mark.parametrize("member", ["structured_output", "structured_result"])
 def test_answer_by_a_schema(member: str) -> None:
     """It is the answer, whatever was said before; the result repeats it, or is empty."""
@@ -807,15 +798,6 @@ def test_no_event_of_a_known_agent_is_of_unknown_type() -> None:
     lines: list[Any] = [*PI, {"type": "turn_start"}, {"type": "entry_appended"}, *pi_end()]
     assert "unknown" not in run("-q", "-s", data=stream(lines)).stderr
     assert "tokens in" in run("-q", "-s", data=stream([STEP, STOP])).stderr
-
-
-def test_the_prompt_before_an_init_is_that_of_its_run() -> None:
-    lines, _, _, _ = STREAMS["gemini-prompt-before-its-init"]
-    made = convert(stream(lines), "-t", "cursor").objects
-    asked = [
-        (row["session_id"], row["message"]["content"]) for row in made if row["type"] == "user"
-    ]
-    assert asked == [(name, [{"type": "text", "text": "do it"}]) for name in ("g-1", "g-2")]
 
 
 def test_selectors_know_tools_of_servers() -> None:
@@ -1173,14 +1155,6 @@ def test_a_command_that_was_stopped_in_the_background_failed() -> None:
     assert (row["status"], row["outcome"]) == ("error", "stopped")
 
 
-def test_a_call_of_a_server_shows_its_first_short_argument() -> None:
-    given = {"limit": 5, "body": "a\nb", "repo": "a/b", "title": "x"}
-    block = {"type": "tool_use", "id": "t", "name": "mcp__gh__list", "input": given}
-    called = says("assistant", block)
-    lines = [CLAUDE_INIT, called, CLAUDE_OK]
-    assert convert(stream(lines), "-t", "calls").objects[0]["target"] == "gh/list a/b"
-
-
 @pytest.mark.parametrize("name", STREAMS)
 def test_no_session_is_made_up(name: str) -> None:
     """What the last line states is in the row; what none does is null."""
@@ -1225,15 +1199,6 @@ def test_a_member_of_another_type_breaks_nothing(agent: str) -> None:
                 data = before + as_line(odd) + after
                 assert convert(data, "-t", ("text", "atif")[tried % 2]).status in (0, 1, 3)
     assert tried > 10
-
-
-def test_what_a_call_returned_may_hold_no_text() -> None:
-    image, used = {"type": "image", "data": "iVBORw0KGgo="}, {"toolCallId": "c", "toolName": "read"}
-    ended = {"type": "tool_execution_end", **used, "result": {"content": [image]}}
-    lines = [*PI, {"type": "tool_execution_start", **used, "args": {"path": "a.png"}}, ended]
-    made = convert(stream([*lines, *pi_end()]), "-t", "cursor").objects
-    call = next(line["tool_call"] for line in made if line.get("subtype") == "completed")
-    assert call["readToolCall"]["result"] == {"success": {"content": [image]}}
 
 
 @pytest.mark.parametrize("levels", [100, 960, 980, 985, 990, 9990, 10**6])

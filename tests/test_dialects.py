@@ -163,17 +163,6 @@ def test_a_type_alone_shows_no_agent(event: dict[str, Any]) -> None:
     assert agentfmt.recognize(event) is None
 
 
-def test_what_came_before_the_verdict_is_not_lost() -> None:
-    before = (
-        b'{"type":"user","message":{"content":[{"type":"text","text":"do"}]},"session_id":"%s"}\n'
-    )
-    data = before % SESSION.encode() + one_call("Bash", {"command": "ls"}, returned())
-    ended = convert(data, "-t", "stream-json")
-    assert ended.stdout == data
-    assert (ended.status, ended.stderr) == (0, "")
-    assert kinds(made(data))[0] == "user"
-
-
 @pytest.mark.parametrize("dropped", ["assistant", "thinking"])
 def test_what_is_dropped_takes_nothing_else_along(dropped: str) -> None:
     start = claude("stream_event", event={"type": "message_start"})
@@ -382,15 +371,6 @@ def test_the_structured_answer_is_the_one_that_is_stated(names: tuple[str, str])
     assert json.loads(convert(data, "-t", "json").stdout)["result"] == '{"n":7}'
 
 
-def test_permission_denied() -> None:
-    denied = claude("system", subtype="permission_denied", tool_name="Bash", tool_use_id="t1")
-    data = [
-        init(), message("assistant", use("Bash")), denied,
-        message("user", returned("no", error=True)), result(),
-    ]  # fmt: skip
-    assert progress(data) == [failed("shell", "denied")]
-
-
 RESULTS = [
     ("Read", {}, {"file": {"numLines": 3, "startLine": 2, "totalLines": 9}},
         {"content": "ok", "totalLines": 9, "readRange": {"startLine": 2, "endLine": 4}}),
@@ -496,19 +476,6 @@ def said(data: Iterable[bytes]) -> str:
     ended = convert([*data, result(result=None)], "-t", "json")
     answer: str = json.loads(ended.stdout)["result"]
     return answer
-
-
-def test_deltas_and_the_whole_are_said_once() -> None:
-    data = [
-        init(), *deltas("al", "pha"), message("assistant", text("alpha")),
-        message("assistant", use("Bash")), message("user", returned()),
-        *deltas("be", "ta"), message("assistant", text("beta!")), message("assistant", text(".")),
-    ]  # fmt: skip
-    assert said(data) == "alphabeta!."
-    assert said([init(), *deltas("ha", "ha"), message("assistant", text("haha"))]) == "haha"
-    start = claude("stream_event", event={"type": "message_start"})
-    again = [*deltas("lost"), start, *deltas("x"), message("assistant", text("x"))]
-    assert said([init(), *again]) == "lostx"
 
 
 def test_a_subagents_words_are_not_the_answer() -> None:

@@ -19,7 +19,6 @@ from support import (
     completed,
     convert,
     event,
-    init,
     interleaved,
     result,
     started,
@@ -221,16 +220,6 @@ def test_every_file_must_hold_a_run(good: str) -> None:
     every = {**GOOD, **BAD}
     status = {names: convert({name: every[name] for name in names}).status for names in orders}
     assert [names for names, found in status.items() if found != FAILED] == []
-
-
-def test_what_a_file_without_a_run_is_does_not_depend_on_the_file_before() -> None:
-    files = {"killed": init() + started(), "other": b'{"id":1}\n'}
-    alone, beside = (
-        convert({"other": [files["other"]]}, "-t", "runs"),
-        convert({name: [data] for name, data in files.items()}, "-t", "runs"),
-    )
-    reasons = [row["reason"] for row in beside.objects if row["verdict"] == "none"]
-    assert reasons == [alone.objects[0]["reason"]]
 
 
 @pytest.mark.parametrize("bad", [UNKNOWN, UNTYPED, SAVED_HEAD], ids=["types", "objects", "head"])

@@ -100,113 +100,6 @@ def check(text: str, actions: int, runs: int) -> Page:
 # ---------------------------------------------------------------- what it holds
 
 
-def test_a_report() -> None:
-    data = run_of(
-        user(),
-        assistant("I'll fix **it**."),
-        completed(),
-        shell("make test", 2, "no rule\n"),
-        edit("--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-x\n+y"),
-        assistant("Done."),
-        duration_ms=1500,
-        usage={"inputTokens": 12, "outputTokens": 3},
-    )
-    assert (
-        report(data)
-        == """\
-<h3>✅ cursor: succeeded in 1.5 s</h3>
-
-<blockquote>do</blockquote>
-
-Done.
-
-<table>
-<tr><th>1 file changed<th>
-<tr><td><code>a.py</code><td align=right>+1 -1
-</table>
-
-<details><summary>3 actions · 1 failed · 1 file changed</summary>
-
-<p>I'll fix <strong>it</strong>.</p>
-
-<ul>
-<li>✅ Read <code>a</code>
-<li>❌ Ran <code>make test</code> (exit 2)
-
-```text
-no rule
-```
-<li><details><summary>✅ Edited <code>a.py</code> (+1 -1)</summary>
-
-```diff
-@@ -1 +1 @@
--x
-+y
-```
-
-</details>
-</ul>
-
-</details>
-
-<p><sub>12 tokens in · 3 out · Auto</sub></p>
-"""
-    )
-
-
-def test_a_sub_agents_actions_stand_below_it() -> None:
-    task = {"taskToolCall": {"args": {"description": "count"}}}
-    begun = event("tool_call", subtype="started", call_id="t", tool_call=task)
-    ended = completed("t", "taskToolCall", args={"description": "count"})
-    text = report(run_of(begun, below("t", completed("c2")), ended))
-    assert text.splitlines()[4:11] == [
-        "<ul>", "<li>✅ Ran subagent <code>count</code>", "",
-        "<ul>", "<li>✅ Read <code>a</code>", "</ul>", "</ul>",
-    ]  # fmt: skip
-
-
-def test_sub_agents_at_the_same_time_are_told_apart() -> None:
-    calls = {name: {"taskToolCall": {"args": {"description": name}}} for name in "xy"}
-    tasks = [
-        event("tool_call", subtype="started", call_id=name, tool_call=call)
-        for name, call in calls.items()
-    ]
-    inner = [below(name, completed(f"c{number}")) for number, name in enumerate("xxyx")]
-    items = re.findall("<ul>|</ul>|<code>.</code>", report(run_of(*tasks, *inner)))
-    shown = "<ul> x <ul> a a a </ul> y <ul> a </ul> </ul>"
-    assert re.sub("</?code>", "", " ".join(items)) == shown
-
-
-def test_runs_have_a_heading_and_all_together_a_line() -> None:
-    runs = [b"".join((init(name), completed(session=name), result(name))) for name in "abc"]
-    runs[1] = runs[1].replace(b'"is_error":false', b'"is_error":true')
-    text = report(b"".join(runs))
-    assert re.findall("<h3>(.*)</h3>", text) == [
-        "✅ cursor: succeeded",
-        "❌ cursor, run 2: failed: its result does not say that it succeeded",
-        "✅ cursor, run 3: succeeded",
-    ]
-    assert text.replace("\N{NO-BREAK SPACE}", " ").splitlines()[:7] == [
-        "<h2>❌ 3 runs: 2 succeeded, 1 failed</h2>",
-        "",
-        "<table>",
-        "<tr><th>run<th>agent<th>about<th>time<th>actions",
-        "<tr><td>✅ 1<td>cursor<td>run a<td align=right><td>1 action",  # it has no prompt
-        "<tr><td>❌ 2<td>cursor<td>its result does not say that it succeeded<td align=right>"
-        "<td>1 action",
-        "<tr><td>✅ 3<td>cursor<td>run c<td align=right><td>1 action",
-    ]
-
-
-def test_runs_are_counted_in_each_file() -> None:
-    """By the numbers that --only and -t runs know."""
-    files = {"a.ndjson": [run_of(), run_of()], "b.ndjson": [run_of()], "c.log": [b"no\n"]}
-    text = convert(files, "-t", "markdown").stdout.decode()
-    assert re.findall("<tr><td>.\u00a0(.*?)<td>", text) == ["1", "2", "1", "-"]
-    heads = [head.strip() for head in re.findall("<h3>. (.*?)[:(]", text)]
-    assert heads == ["cursor", "cursor, run 2", "cursor", "<code>c.log</code>"]
-
-
 def test_a_failure_says_why() -> None:
     text = report(run_of(completed(), is_error=True, result="out of `tokens`"))
     assert text.splitlines()[0] == "<h3>❌ cursor: failed: out of `tokens`</h3>"
@@ -507,14 +400,6 @@ def test_lines_of_a_report_hold_no_markup_and_call_nobody() -> None:
 FUZZED = int(os.environ.get("FUZZED", "100"))
 
 
-def test_an_address_is_a_link_in_a_line() -> None:
-    failed = {"error": {"errorMessage": "see http://a/b<img>"}}
-    text = report(run_of(completed(result=failed), is_error=True, result="http://a/b"))
-    link = '<a href="http://a/b" rel="noopener noreferrer nofollow">http://a/b</a>'
-    assert f"(error: see {link}&lt;img&gt;)" in text
-    assert text.startswith(f"<h3>❌ cursor: failed: {link}</h3>\n")
-
-
 def test_a_task_that_ends_after_its_run_is_shown() -> None:
     ended = event("system", subtype="task_notification", status="completed", description="count")
     text = report(run_of(completed()) + ended)
@@ -534,14 +419,6 @@ def test_many_good_calls_in_a_row_are_one_line(count: int) -> None:
     folded = f"<details><summary>✅ {count} actions, all ok</summary>" in text
     assert folded is (count == agentfmt.MANY_GOOD)
     assert check(text, count + 2, 1).items[-1] == "✅ Read a"
-
-
-def test_a_background_sub_agents_actions_stand_below_it() -> None:
-    task = completed("t", "taskToolCall", args={"description": "look"})
-    data = run_of(started("t", "taskToolCall"), task, below("t", completed()), assistant("Done."))
-    text = report(data)
-    assert text.splitlines()[2] == "Done."
-    assert "\n<li>✅ Ran subagent <code>look</code>\n\n<ul>\n<li>✅ Read <code>a</code>\n" in text
 
 
 def test_no_call_is_below_itself() -> None:
@@ -766,16 +643,6 @@ def test_the_verdict_is_there_if_nothing_else_fits() -> None:
     assert "[cut: " in text
     assert len(text.encode()) <= 900
     assert 200 < len(report(data, "--max-report", "300").encode()) <= 300
-
-
-def test_what_a_sub_agent_did_outlives_its_hidden_call() -> None:
-    task = {"taskToolCall": {"args": {"description": "count"}}}
-    begun = event("tool_call", subtype="started", call_id="t", tool_call=task)
-    ended = completed("t", "taskToolCall", args={"description": "count"})
-    data = run_of(begun, below("t", completed("c2")), ended)
-    text = report(data, "--drop", "tool=task")
-    assert "\n<li>✅ Read <code>a</code>\n" in text
-    assert "Ran subagent" not in text
 
 
 @pytest.mark.parametrize("to", ["markdown", "html"])

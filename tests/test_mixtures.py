@@ -304,13 +304,3 @@ def test_no_strangers_end_makes_a_success(agent: str) -> None:
     before = convert(cut).status
     ended = {str(end): convert([*cut, *lines(end)]).status for end in STRANGE_ENDS}
     assert [end for end in ended if ended[end] < before] == []
-
-
-def test_an_unread_line_may_show_the_agent() -> None:
-    """Though the output reads no words, one with a call is no word."""
-    call: dict[str, Any] = {"type": "tool_use", "id": "t", "name": "Bash", "input": {}}
-    said = {"type": "assistant", "session_id": "p-1", "message": {"content": [call]}}
-    answer = {"type": "tool_result", "tool_use_id": "t", "content": "x"}
-    heard = {"type": "user", "session_id": "p-1", "message": {"content": [answer]}}
-    (made,) = convert([*OPEN, init("p-1"), *lines(said, heard)], "-t", "calls").objects
-    assert made["name"] == "Bash"

@@ -1158,17 +1158,6 @@ def test_a_reason_names_no_home(to: str, member: str) -> None:
     assert HOME not in shown
 
 
-def test_a_value_that_prose_announced_is_hidden_behind_an_event() -> None:
-    """Each FILE remembers its own last line of prose; an event between changes nothing."""
-    failed = event("error", message="no such host")
-    first = init() + b"Enter the password:\n" + failed + b"hunter2x9Qw\n" + failed
-    ended = redact(
-        {"a": [first], "b": [init("b"), b"Enter the password:\n"], "c": [b"plain it is\n"]}
-    )
-    assert "hunter2x9Qw" not in ended.stderr
-    assert "plain it is" in ended.stderr
-
-
 def test_prose_hides_no_paths_unless_asked() -> None:
     data = b"npm: /home/ann/x\n" + init()
     assert "npm: /home/ann/x\n" in redact(data, "-r", "secrets").stderr

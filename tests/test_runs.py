@@ -183,15 +183,6 @@ def test_interleaved_events_are_counted_by_run() -> None:
     assert failures(ended) == [("A (stdin:1)", why), ("C (stdin:3)", why)]
 
 
-def test_untyped_events_only() -> None:
-    assert convert(b'{"a":1}\n{}\n') == Ended(
-        b"",
-        "agentfmt: stdin: no agent that I know wrote this (objects without a type); if a member "
-        "holds an agent's lines, name it with --unwrap\n",
-        FAILED,
-    )
-
-
 # ---------------------------------------------------------------- sessions
 
 

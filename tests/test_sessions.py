@@ -221,28 +221,6 @@ def test_tokens_are_counted_as_others_of_their_agent() -> None:
         assert translator.usage_in(stated) == counts
 
 
-def test_a_session_without_a_prompt_is_one_without_a_run() -> None:
-    ended = convert(b'{"type":"summary","summary":"x","leafUuid":"l"}\n' + META)
-    assert (ended.status, ended.stderr) == (
-        1,
-        "agentfmt: stdin: only the head of a saved session, without a run\n",
-    )
-
-
-def test_calls_that_overlap_state_no_time_of_their_own() -> None:
-    """Their results are saved at once; when they started is known."""
-
-    lines = [called("Bash", "a", "b"), got("a", "b"), called("Bash", "c"), got("c")]
-    data = b"".join(at(second, line) for second, line in enumerate(lines))
-    made = convert(ASK + data, "-t", "cursor").objects
-    calls = [line for line in made if line["type"] == "tool_call"]
-    ended = [line for line in calls if line["subtype"] == "completed"]
-    assert ["completedAtMs" in line["tool_call"] for line in ended] == [False, False, True]
-    assert all("startedAtMs" in line["tool_call"] for line in calls)
-    took = [row["duration_ms"] for row in convert(ASK + data, "-t", "calls").objects]
-    assert took == [None, None, 1000]
-
-
 def at(second: int, line: bytes) -> bytes:
     """A line with its time."""
     return line.replace(b'{"type"', b'{"timestamp":"2026-01-01T00:00:%02dZ","type"' % second, 1)
@@ -291,17 +269,6 @@ def test_a_sub_agents_own_file() -> None:
     assert [one["parent"] for one in calls(b"".join(NESTED))] == [None]
     files = {"main.jsonl": [ASK + SAY], "agent-1.jsonl": [b"".join(NESTED) + said]}
     assert [row["verdict"] for row in runs(files)] == ["succeeded"] * 2
-
-
-def test_a_sub_agent_that_the_host_started_is_no_run() -> None:
-    """Before the first prompt, to warm up; it may fail."""
-    warm = [claude("user", "Warmup", isSidechain=True, uuid="w1"),
-            says("Invalid API key", isSidechain=True,
-                   uuid="w2", parentUuid="w1", isApiErrorMessage=True)]  # fmt: skip
-    (row,) = runs(b"".join([*warm, ASK, SAY]))
-    assert (row["prompt"], row["verdict"], row["tokens_out"]) == ("Go", "succeeded", None)
-    (row,) = runs(b"".join([ASK, *warm, SAY]))
-    assert row["verdict"] == "succeeded"
 
 
 def called(name: str, *identities: str) -> bytes:
@@ -522,15 +489,6 @@ def test_a_codex_session_that_was_forked(more: dict[str, str]) -> None:
     assert [row["session"] for row in joined] == ["s-1", "s-3"]
 
 
-def test_thoughts_of_codex_come_in_parts_and_whole() -> None:
-    parts = [codex("event_msg", type="agent_reasoning", text=text) for text in "AB"]
-    summary = [{"type": "summary_text", "text": text} for text in "AB"]
-    whole = codex("response_item", type="reasoning", summary=summary)
-    data = META_LINE + TYPED + b"".join(parts) + whole + words("assistant", "Done")
-    thoughts = convert(data, "-t", "cursor", "--thinking").objects
-    assert [one["text"] for one in thoughts if "text" in one] == ["A", "B"]
-
-
 # ---------------------------------------------------------------- Pi
 
 
@@ -717,21 +675,6 @@ def test_a_count_from_when_the_message_began_is_none(
         line["message"] |= {"stop_reason": ended}
     (row,) = runs(ASK + b"".join(map(as_line, lines)))
     assert (row["tokens_in"], row["tokens_out"]) == (4, tokens)
-
-
-def test_tokens_of_codex_are_differences() -> None:
-    def count(number: int) -> bytes:
-        total = {"input_tokens": 100 * number, "output_tokens": number}
-        return codex("event_msg", type="token_count", info={"total_token_usage": total})
-
-    turn = TYPED + words("assistant", "Done")
-    data = META_LINE + turn + count(1) + count(2) + turn.replace(b"Go", b"On") + count(5)
-    assert [(row["tokens_in"], row["tokens_out"]) for row in runs(data)] == [(200, 2), (300, 3)]
-    unknown = codex("event_msg", type="token_count", info=None)  # only the limits are news
-    (row,) = runs(META_LINE + turn + count(2) + unknown + count(3))
-    assert (row["tokens_in"], row["tokens_out"]) == (300, 3)
-    (row,) = runs(META_LINE + turn + count(4) + count(1) + count(2))  # the totals began again
-    assert (row["tokens_in"], row["tokens_out"]) == (600, 6)
 
 
 # ---------------------------------------------------------------- secrets

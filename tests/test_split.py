@@ -457,15 +457,6 @@ def test_a_signal_in_the_middle_of_a_secret(code: int) -> None:
 # ---------------------------------------------------------------- stretches of deltas
 
 
-def test_a_run_that_another_init_ends() -> None:
-    """The end that an init implies is an event without a type: it is nobody's delta."""
-    asked = event("user", message={"role": "user", "content": [{"type": "text", "text": "do"}]})
-    data = init() + asked + init() + result()
-    ended = redact(data, "-t", "stream-json", "-r", "secrets")
-    assert ended.stdout == data
-    assert "superseded by another init" in ended.stderr
-
-
 def test_events_without_a_type_are_not_deltas() -> None:
     outside = event("connection", session=None, timestamp_ms=1)
     outside += b'{"a":2,"timestamp_ms":2}\n{"a":3,"timestamp_ms":3}\n'

@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -391,21 +390,6 @@ def test_a_shape(name: str) -> None:
 
 
 # ---------------------------------------------------------------- what belongs to which run
-
-
-def test_a_reason_is_never_from_another_file() -> None:
-    """A run that was killed has the last prose of its own FILE, or none."""
-    killed, other = data_of(INIT, says("So")), data_of({**INIT, "session_id": "t"})
-    files = {"a": [killed], "b": [b"Segmentation fault\n" + other]}
-    assert reasons(files) == ["ended without a result", "Segmentation fault"]
-    files = {"a": [killed + b"Killed\n"], "b": [b"Aborted\n", other]}
-    assert reasons(files) == ["Killed", "Aborted"]
-
-
-def reasons(files: Mapping[str, Iterable[bytes]]) -> list[str]:
-    """The last part of each run's reason."""
-    rows = convert(files, "-t", "runs").objects
-    return [re.sub(r".*; | after .*", "", row["reason"]) for row in rows]
 
 
 def test_pi_needs_no_session_line_to_succeed() -> None:
