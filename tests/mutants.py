@@ -24,7 +24,8 @@ PYTEST = ["sh", "-c", 'ulimit -t 300; exec "$@"', "-", sys.executable, "-m", "py
 PYTEST += "-xq -n0 --assert=plain --tb=native -p no:cacheprovider".split()
 PASSED_BY = (".git", ".*cache", ".venv", ".hypothesis")  # the last: examples that failed elsewhere
 COSTS = collections.defaultdict[str, float](float)  # what a file of tests took last
-Mutant = tuple[str, int, str, bytes]  # its kind, its line, the change, the source
+# Its kind, its line, the change; where what stands there begins and ends, and what is put there.
+Mutant = tuple[str, int, str, tuple[int, int, str]]
 TURNED = dict(zip("Eq NotEq Lt GtE Gt LtE In NotIn Is IsNot".split(),
                   "!=,==,>=,<,<=,>,not in,in,is not,is".split(","), strict=True))  # fmt: skip
 
@@ -35,9 +36,8 @@ def mutants(source: bytes) -> Iterator[Mutant]:
     def changed(kind: str, node: Any, text: str, last: Any = None) -> Mutant:
         first = starts[node.lineno - 1] + node.col_offset
         end = starts[(last or node).end_lineno - 1] + (last or node).end_col_offset
-        rest = source[end:] if text else re.sub(rb"^\s*,", b"", source[end:], count=1)
         change = f"{source[first:end].decode()!r} -> {text!r}"
-        return kind, node.lineno, change, source[:first] + text.encode() + rest
+        return kind, node.lineno, change, (first, end, text)
 
     tree = ast.parse(source)
     for node in ast.walk(tree):
@@ -61,6 +61,11 @@ def mutants(source: bytes) -> Iterator[Mutant]:
                 yield changed("row", key or value, "" if key else "{}", value)
         elif isinstance(table, (ast.Tuple, ast.List)) and len(table.elts) > 2:
             yield from (changed("row", item, "") for item in table.elts)
+
+
+def mutated(source: bytes, first: int, end: int, text: str) -> bytes:
+    rest = source[end:] if text else re.sub(rb"^\s*,", b"", source[end:], count=1)
+    return source[:first] + text.encode() + rest
 
 
 def drawn(source: bytes, rng: random.Random) -> Iterator[tuple[str, Mutant]]:
@@ -97,20 +102,21 @@ def main(count: int, seed: int) -> None:
     every = {path.stem: f"tests/{path.name}" for path in sorted(ROOT.glob("tests/test_*.py"))}
     del every["test_house"], every["test_package"]  # of its form and its place
     covered = json.loads((ROOT / "coverage.json").read_text())["files"]["agentfmt.py"]["contexts"]
-    pairs = drawn((ROOT / "agentfmt.py").read_bytes(), random.Random(seed))
+    source = (ROOT / "agentfmt.py").read_bytes()
+    pairs = drawn(source, random.Random(seed))
 
     def reaching(lines: Iterable[int]) -> set[str]:
         found = itertools.chain(*(covered.get(str(line), ()) for line in lines))
         parts = (context.partition(".") for context in found)
         return {f"{every[module]}::{test}" for module, _, test in parts if module in every}
 
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place, "agentfmt")
+    with tempfile.TemporaryDirectory() as work:
+        folder = Path(work, "agentfmt")
         shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns(*PASSED_BY))
-        Path(place, "shared").symlink_to(ROOT.parent / "shared")
+        Path(work, "shared").symlink_to(ROOT.parent / "shared")
         for number, (room, mutant) in enumerate(itertools.islice(pairs, count)):
-            kind, line, change, changed = mutant
-            (folder / "agentfmt.py").write_bytes(changed)
+            kind, line, change, place = mutant
+            (folder / "agentfmt.py").write_bytes(mutated(source, *place))
             os.utime(folder / "agentfmt.py", (number, number))  # else another's bytecode may do
             near = range(line - 200, line + 200)  # what uses a table stands in its room
             by = judged(folder, reaching([line]) or reaching(near) or every.values())

@@ -141,7 +141,7 @@ def characters(parsed: Any) -> str:
 
 
 # As tools print them, in the language of whoever wrote the tool.
-PRINTED, TOGETHER = (
+PRINTED, TOGETHER, WHOLE = (
     [row.replace("⏎", "\n").replace("⇥", "\t") for row in rows]
     for _, rows in sections("printed.txt")
 )

@@ -602,65 +602,6 @@ def test_a_run_has_the_cost_of_its_own_messages() -> None:
 # ---------------------------------------------------------------- forms that are not known
 
 
-WIRE = b"""{"type":"metadata","protocol_version":"1.1"}
-{"timestamp":1768000000.1,"message":{"type":"TurnBegin","payload":{"user_input":"Hi"}}}
-{"timestamp":1768000002.1,"message":{"type":"ContentPart","payload":{"type":"text","text":"Hi"}}}
-"""
-PART = b"""{
-  "id": "prt_1",
-  "sessionID": "ses_1",
-  "messageID": "msg_1",
-  "type": "text",
-  "text": "Hello"
-}"""
-MESSAGE = PART.replace(b'"messageID": "msg_1"', b'"role": "user"').replace(b'"type"', b'"kind"')
-REPLY = b'{"type":"message","role":"assistant","content":[{"type":"text","text":"Hi"}]}\n'
-EXPORTED = {"info": {"role": "user"}, "parts": [json.loads(PART)]}
-EXPORT = json.dumps({"info": {"id": "ses_1"}, "messages": [EXPORTED]}, indent=2).encode()
-
-
-# What Droid, Gemini CLI, Grok Build and Kimi Code save: types of streams, around other members.
-SAVED_BY_DROID = b"""{"type":"session_start","id":"d","title":"A task","owner":"me","cwd":"/w"}
-{"type":"message","id":"1","timestamp":"2026-01-01T00:00:00Z","message":{"role":"user","content":[{"type":"text","text":"Go."}]}}
-{"type":"message","id":"2","parentId":"1","timestamp":"2026-01-01T00:00:01Z","message":{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"Execute","input":{"command":"ls"}}]}}
-"""
-SAVED_BY_GEMINI = b"""{"sessionId":"g","projectHash":"0","kind":"main"}
-{"id":"1","timestamp":"2026-01-01T00:00:01Z","type":"user","content":[{"text":"Go."}]}
-{"id":"2","timestamp":"2026-01-01T00:00:02Z","type":"gemini","content":"Done.","toolCalls":[]}
-"""
-SAVED_BY_GROK = b"""{"type":"system","content":"You are Grok."}
-{"type":"user","content":[{"type":"text","text":"Go."}],"prompt_index":0}
-{"type":"assistant","content":"Done.","tool_calls":[],"model_id":"grok-4.5"}
-"""
-SAVED_BY_KIMI = b"""{"type":"metadata","protocol_version":"1.4","created_at":1784950509920}
-{"type":"turn.prompt","input":[{"type":"text","text":"Go."}],"time":1784950509921}
-{"type":"turn.ended","turnId":0,"reason":"completed","time":1784950509922}
-"""
-CHAT = b"""{"role":"system","content":"You are."}
-{"role":"assistant","content":null,"tool_calls":[{"id":"1","function":{"name":"search"}}]}
-{"role":"tool","tool_call_id":"1","content":"ok"}
-{"role":"assistant","content":"Done."}
-"""
-NOT_READ = [
-    (SAVED_BY_DROID, "Droid"), (SAVED_BY_GEMINI, "Gemini CLI"), (SAVED_BY_GROK, "Grok Build"),
-    (SAVED_BY_KIMI, "Kimi"), (WIRE, "Kimi"), (WIRE * 9, "Kimi"), (PART, "OpenCode"),
-    (MESSAGE, "OpenCode"), (EXPORT, "OpenCode"), (REPLY, None), (CHAT, None),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("data", "who"), NOT_READ)
-@pytest.mark.parametrize("to", ["text", "runs", "stream-json"])
-def test_a_saved_form_that_is_not_known(data: bytes, who: str | None, to: str) -> None:
-    """One line says whose it is, if that shows, piped or not; no option helps."""
-    what = f"this is a session that {who} saved; not read yet\n"
-    for name, shown in (("-", "stdin"), ("saved.json", "saved.json")):
-        ended = convert({name: [data]}, "-t", to)
-        assert (ended.status, ended.stderr.count("\n")) == (1, 1)
-        stated = what if who else "no agent that I know wrote this"
-        assert ended.stderr.startswith(f"agentfmt: {shown}: {stated}")
-        assert "--from" not in ended.stderr
-
-
 @pytest.mark.parametrize(("counts", "ended", "tokens"), [
     ([1], None, None), ([1, 1], None, None), ([1, 40], None, 40), ([25], None, 25),
     ([1], "end_turn", 1),
