@@ -1031,16 +1031,6 @@ def test_a_call_of_opencode(called: Line, line: str) -> None:
     assert convert(stream([STEP, used(**called), STOP]), "-d").lines == [spelled(line)]
 
 
-def test_an_error_of_an_item_is_a_warning() -> None:
-    """It is shown with the details, and is no reason of anything."""
-    odd = item("error", message="Model metadata not found.")
-    data = stream([*THREAD, odd, item("agent_message", text="Hi"), TURN_ENDED])
-    assert convert(data, "-v").lines[:2] == ["Warning Model metadata not found.", "Hi"]
-    assert convert(data).lines == []
-    (row,) = convert(stream([*THREAD, odd]), "-t", "runs").objects
-    assert "metadata" not in row["reason"]
-
-
 def test_a_plan_that_is_proposed_is_shown_once() -> None:
     plan = "Here it is.\n<proposed_plan>\n# Plan\n1. Look\n</proposed_plan>"
     data = stream([*THREAD, item("agent_message", text=plan), TURN_ENDED])

@@ -193,15 +193,6 @@ def test_runs_of_claude(lines: list[bytes], found: list[tuple[str, str | None]])
     assert [(row["verdict"], row["failure"]) for row in rows] == found
 
 
-def test_lines_that_lost_what_links_them() -> None:
-    """Sanitized sessions may have neither a line's ID nor its parent's."""
-    data = b"".join(
-        line.replace(b'"uuid": "u", ', b"") for line in (ASK, CALL, RESULT, SAY, ASK, SAY)
-    )
-    assert [row["verdict"] for row in runs(data)] == ["succeeded"] * 2
-    assert convert(data, "-m", "chat").lines[:2] == ["> Go", "Ran terminal command"]
-
-
 def test_no_verdict_rests_on_sums_that_not_each_output_makes() -> None:
     usage = {"input_tokens": 1, "output_tokens": 0}
     for stated, status in ((None, 0), (usage, 1)):
@@ -371,20 +362,6 @@ def test_code_of_codex_that_runs_commands() -> None:
     code = 'text(await tools.exec_command({cmd: "make"}))'
     (row,) = calls(META_LINE + TYPED + executed(code, head + printed))
     assert (row["status"], row["exit_code"], row["duration_ms"]) == ("nonzero", 2, 200)
-
-
-def test_a_plan_that_codex_proposes_is_said_once() -> None:
-    """The model wrote it in marks; what was shown is the words without it, and the plan."""
-    plan = "# Plan\n1. Look\n"
-    marked = f"Here it is.\n\n<proposed_plan>\n{plan}</proposed_plan>"
-    wrote = codex("response_item", type="message", role="assistant", content=marked)
-    showed = codex("event_msg", type="agent_message", message="Here it is.\n\n")
-    item = codex("event_msg", type="item_completed", item={"type": "Plan", "id": "p", "text": plan})
-    for lines in ([wrote, showed, item], [showed, item, wrote]):
-        text = convert(META_LINE + TYPED + b"".join(lines), "-v").stdout.decode()
-        assert text.count("Here it is.") == text.count("1. Look") == 1
-        assert text.count("Created plan Plan") == 1
-        assert "proposed_plan" not in text
 
 
 PATCH = "*** Begin Patch\\n*** Update File: a.py\\n@@\\n-x\\n+y\\n*** End Patch"

@@ -20,7 +20,6 @@ from support import (
     convert,
     event,
     init,
-    label,
     message,
     result,
     run,
@@ -206,22 +205,6 @@ def test_a_row_of_a_cut_emoji_has_its_files() -> None:
     assert (row["prompt"], [file["path"] for file in row["files"]]) == ("cut \ud83d", ["a.py"])
 
 
-def test_files_of_a_patch() -> None:
-    """One that is moved has its new name."""
-    patch = "*** Begin Patch\n*** Update File: a.py\n*** Move to: b/a.py\n@@\n-x\n+y\n+z\n"
-    patch += "*** Add File: c.py\n+one\n*** Delete File: d.py\n*** End Patch"
-    call = {"type": "tool_use", "id": "t", "name": "apply_patch", "input": {"input": patch}}
-    done = {"type": "tool_result", "tool_use_id": "t", "content": "ok"}
-    data = event("system", subtype="init", uuid="u", cwd="/work")
-    data += event("assistant", message={"content": [call]}, uuid="u")
-    data += event("user", message={"content": [done]}, uuid="u") + result(uuid="u")
-    for lines in (data, convert(data, "-t", "cursor").stdout):
-        (row,) = rows(lines, "runs")
-        assert [(file["path"], file["change"]) for file in row["files"]] == [
-            ("b/a.py", "moved"), ("c.py", "created"), ("d.py", "deleted"),
-        ]  # fmt: skip
-
-
 def test_a_file_without_a_run_has_a_row() -> None:
     """So that whoever counts the logs of a night sees all of them."""
     files = {
@@ -276,20 +259,6 @@ def test_lines_of_a_change(key: str, args: Any, found: Any, expected: tuple[Any,
     assert (row["tool"], row["lines_added"], row["lines_removed"]) == expected
     (run,) = rows(data, "runs")
     assert [one["tool"] for one in run["tools"]] == [expected[0]]
-
-
-def test_runs_are_numbered_in_their_files_and_say_their_prompt() -> None:
-    """Its first line; that of a sub-agent is none."""
-    ask = message("\n  Fix it.\nNow.", "user")
-    below = event("user", message=message("look", "user"), parent_tool_use_id="c1")
-    one = init() + below + event("user", message=ask) + user() + result()
-    found = rows({"a": [one, one], "b": [one]}, "runs")
-    assert [(row["run"], row["prompt"]) for row in found] == [
-        (1, "Fix it."), (2, "Fix it."), (1, "Fix it."),
-    ]  # fmt: skip
-    (hidden,) = rows(one, "runs", "-r", "all")
-    assert hidden["prompt"] == "[words]"
-    assert [row["run"] for row in rows(one + whole_run(), "calls")] == [2]
 
 
 def test_the_agents_own_names() -> None:
@@ -405,21 +374,3 @@ def test_polars_and_pandas(tables: dict[str, str]) -> None:
         frame = polars.read_ndjson(path)
         assert frame.columns == columns(to)
         assert len(frame) == len(Path(path).read_text(encoding="utf-8").splitlines())
-
-
-def test_what_is_told_beside_a_table_changes_no_row() -> None:
-    call = {"shellToolCall": {"args": {"command": "make"}}}
-    done = {"shellToolCall": {"result": {"success": {"exitCode": 0}}}}
-    data = b"".join((
-        init(),
-        event("tool_call", subtype="started", call_id="a", tool_call=call),
-        event("tool_call", subtype="started", call_id="b", tool_call=call),
-        event("tool_call", subtype="completed", call_id="a", tool_call=done),
-        result(),
-    ))  # fmt: skip
-    for table in ("runs", "calls"):
-        alone = convert(data, "-t", table)
-        ended = convert(data, "-t", table, "-d", "--actions", "stderr", "-s")
-        assert (ended.stdout, alone.stdout != b"") == (alone.stdout, True)
-        assert f"{label('shell')} make (exit 0)\n" in ended.stderr
-        assert "1 action (shell 1)" in ended.stderr

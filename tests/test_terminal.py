@@ -391,17 +391,6 @@ def test_a_list_is_shown_as_it_is_set() -> None:
     assert show(same).rows == [*lines[:2], "Done."]
 
 
-def test_a_list_counts_once() -> None:
-    assert convert(LISTED, "-d", "-m", "all").lines == [
-        "Done.",
-        f"{label('updateTodos')} (2 of 2 done)",
-    ]
-    [row] = convert(LISTED, "-t", "calls").objects
-    assert (row["location"], row["outcome"]) == ("stdin:3", "2 of 2 done")
-    why = convert(LISTED, "--fail-on", "updateTodos").stderr
-    assert "matched at stdin:3" in why
-
-
 def test_a_list_is_no_running_call() -> None:
     screen = Terminal()
     with mock.patch.object(agentfmt.LastLine, "draw") as draw:
