@@ -2003,9 +2003,52 @@ class OpenCall(Struct, gc=False):
 NOT_BEGUN = OpenCall()
 
 
+class Found(Struct, gc=False):
+    """What a call found, as far as its label depends on that."""
+
+    exitCode: Any = None
+    isError: Any = None
+    isBackground: Any = None
+    beforeFullFileContent: Raw = Raw()
+
+
+class Result(Struct, gc=False):
+    success: Found
+    isBackground: Any = None
+
+
+class Body(Struct, gc=False):
+    result: Result
+
+
+class Glance(Struct, gc=False):
+    tool_call: dict[str, Body | str | int | float | bool | list[Any] | None]
+
+
+GLANCE = msgspec.json.Decoder(Glance).decode
+
+
 def action_of(event: Event) -> Action:
-    """The label of a finished call, and its outcome in a word: for writers that need no more."""
-    return label_call(outcome_of(event))
+    """The label of a finished call, and its outcome in a word: for writers that need no more. Most
+    calls went well, and what they found, which is most of their lines, need not be decoded."""
+    tool = "" if event.decoded else good_tool(event.raw)
+    return plain_action(tool, "ok", None, False) if tool else label_call(outcome_of(event))
+
+
+def good_tool(line: bytes) -> str:
+    """The tool of a call that went well, "" if that isn't sure."""
+    try:
+        [(key, body), *_] = GLANCE(line).tool_call.items()
+    except (*DECODE_ERRORS, ValueError):
+        return ""
+    if type(body) is not Body or not key.endswith("ToolCall"):
+        return ""
+    tool, result, found = key[: -len("ToolCall")], body.result, body.result.success
+    if found.exitCode or found.isError or found.isBackground or result.isBackground:
+        return ""
+    if tool == "edit" and bytes(memoryview(found.beforeFullFileContent)[:2]) in (b"", b"nu", b'""'):
+        return ""  # it may have created a file
+    return tool[: EXCERPT + 1]
 
 
 def running_action(call: OpenCall, here: str) -> Action:
@@ -2123,7 +2166,7 @@ class FinishedCall:
         if not text.strip():
             return []
         lines = (line.expandtabs() for line in text[-MAX_TAIL:].rstrip().split("\n"))
-        return [line for line in lines if not STATES_EXIT.fullmatch(line)][-count:]
+        return [*lines][-count:]
 
 
 RETURNED = "content markdown output text message".split()
@@ -2152,7 +2195,8 @@ def outline(members: Mapping[str, Any]) -> str:
 
 # A line that an agent adds to an output; the action line says so already.
 STATES_EXIT = regex(
-    r"(?i)\W{0,9}(?:\w+ ){0,3}exit(?:ed)?(?: with)?(?: exit)? (?:code|status):? -?[0-9]+\W*"
+    r"(?im)^[^\w\n]{0,9}(?:\w+ ){0,3}exit(?:ed)?(?: with)?(?: exit)? (?:code|status):? -?[0-9]+"
+    r"[^\w\n]*(?:\n|\Z)"
 )
 
 
@@ -2190,7 +2234,8 @@ def printed_by(call: Outcome) -> str:
     if not text and call.status in ("error", "timeout"):
         message = error_message(failure)
         text = message if "\n" in message.strip() else ""
-    return OVERWRITTEN.sub("", TERMINAL_CODE.sub("", text))
+    text = OVERWRITTEN.sub("", TERMINAL_CODE.sub("", text))
+    return text if call.status == "ok" else STATES_EXIT.sub("", text)
 
 
 TERMINAL_CODE = regex(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
@@ -12257,7 +12302,9 @@ class Text(Writer):
         self.detail, self.diff = self.acts and view.detail, self.acts and view.diff
         self.labels = not (self.detail or self.diff or view.tail)  # nothing else of a call is shown
         self.live = self.acts and self.last.screen.live
-        self.chat, self.asked = self.words and view.messages == "chat", False
+        self.chat = self.words and view.messages == "chat"
+        self.kind = ""  # of the last line: asked, said or done; ended, of a run
+        self.blank = 0  # empty lines of words that no other line of theirs has followed yet
         self.last.waits = True
         self.noted = self.live or not self.labels
         self.headings = view.headings and not aside
@@ -12272,6 +12319,8 @@ class Text(Writer):
         """The lines of each FILE below its name, and an empty line behind an answer."""
         for event in events:
             file = event.run.file if event.run else self.file
+            if self.headings and file != self.file:
+                self.kind = ""
             lines = [*self.rows_of((event,))]
             for line in lines:
                 apart = self.headings and file != self.file
@@ -12335,9 +12384,18 @@ class Text(Writer):
     def end_pause(self, event: Event, notes: RunNotes, prefix: str) -> Iterator[bytes]:
         """What the agent thought, and how long it waited, before an event."""
         if thoughts := notes.end_thoughts():
+            yield from self.apart("said")
             yield from self.below(thoughts.split("\n"), prefix + "~ ", DIM)
         if notes.wait and self.detail and (waited := notes.end_wait(event, clock=self.live)):
+            yield from self.apart("done")
             yield self.render(waited, prefix)
+
+    def apart(self, kind: str) -> Iterator[bytes]:
+        """The empty lines before a line: on a terminal prompts, words and actions stand apart."""
+        if self.kind != kind:
+            self.blank = int(self.screen.glyphs and self.kind != "")
+        yield from (b"",) * self.blank
+        self.kind, self.blank = kind, 0
 
     def act(self, event: Event, notes: RunNotes, prefix: str) -> Iterator[bytes]:
         """The lines of a call: its own, below the line of the sub-agent that made it, and, if it is
@@ -12345,6 +12403,8 @@ class Text(Writer):
         if event.unprinted:
             return
         if self.labels:
+            if self.kind != "done":
+                yield from self.apart("done")
             yield self.render(action_of(event), prefix)
             return
         call = event.finished_call or FinishedCall(event, NOT_BEGUN, "")  # of no run
@@ -12357,6 +12417,7 @@ class Text(Writer):
             action = self.timed(call)
         shown = self.render(action, prefix)
         if action != call.start.shown:
+            yield from self.apart("done")
             yield shown
         tail = [escape_line(line) for line in call.last_printed(self.view.tail)]
         whole = self.screen.fd is not None and shown.count(b"\n") < FAILURE_ROWS
@@ -12396,6 +12457,7 @@ class Text(Writer):
             action = FinishedCall(event, call, notes.cwd).action
             if action.outcome and action != call.shown:
                 call.shown = action
+                yield from self.apart("done")
                 yield self.render(action, prefix)
 
     def timed(self, call: FinishedCall) -> Action:
@@ -12414,11 +12476,13 @@ class Text(Writer):
             call = notes.calls.get(call_id, NOT_BEGUN)
             if above[: depth + 1] != notes.below[: depth + 1] and not call.unprinted:
                 begun = running_action(call, notes.cwd)
+                yield from self.apart("done")
                 yield self.render(begun, prefix + "  " * depth)
         notes.below = above
 
     def other(self, event: Event, prefix: str) -> Iterator[bytes]:
         if self.detail and (ended := notice_action(event)):
+            yield from self.apart("done")
             yield self.render(ended, prefix)
         run: Run | None = event.run
         if run is None:
@@ -12430,12 +12494,11 @@ class Text(Writer):
             yield from self.prompt(event, prefix)
         if ends:
             self.last.open.pop(run, None)
+            self.kind = "ended" if self.kind and not self.final else ""
 
     def prompt(self, event: Any, prefix: str) -> Iterator[bytes]:
         lead, lines = f"{prefix}> ", words_of(event).strip().split("\n")
-        if self.screen.glyphs and self.asked:  # turns stand apart
-            yield b""
-        self.asked = True
+        yield from self.apart("asked")
         if self.screen.fd is not None and not self.view.whole:
             shown = (escape_line(line.expandtabs()) for line in lines)
             lines = [*first_rows([*filter(str.strip, shown)], self.screen.width() - len(lead))]
@@ -12452,6 +12515,10 @@ class Text(Writer):
             notes.has_text = notes.has_text or said.strip() != ""
             if not notes.has_text:  # blank lines before the first that isn't
                 continue
+            if self.screen.glyphs and not said.strip():
+                self.blank += 1
+                continue
+            yield from self.apart("said")
             line = escape_line(said.expandtabs() if terminal else said)
             rows: Iterable[str] = (line,)
             if terminal:
@@ -13462,8 +13529,8 @@ class Markdown(Document):
         if missing and not steps:
             yield f"*{missing}*"
         elif steps:
-            done = inline(join_facts(facts_done("", totals, named=False)))
-            yield f"<details><summary>{done}</summary>"
+            *done, _files = facts_done("", totals, named=False)
+            yield f"<details><summary>{inline(join_facts(done))}</summary>"
             yield f"*{missing}*" if missing else ""
             yield from self.steps(steps)
             yield "</details>"
@@ -13539,7 +13606,9 @@ def stated(facts: Iterable[tuple[int, str]]) -> str:
 
 def table(titles: Iterable[str], rows: Iterable[Iterable[str]], *, right: int) -> str:
     """A table, one of whose columns has its texts at the right."""
-    lines = ["<table>", f"<tr>{''.join(f'<th>{title}' for title in titles)}"]
+    lines = ["<table>"]
+    if head := "".join(f"<th>{title}" for title in titles):
+        lines.append(f"<tr>{head}")
     for row in rows:
         cells = (f"<td{' align=right' * (at == right)}>{text}" for at, text in enumerate(row))
         lines.append(f"<tr>{''.join(cells)}")
@@ -13554,9 +13623,8 @@ def files_table(files: Collection[FileChange]) -> str:
     if len(files) > MOST_FILES:
         rows.append((f"... and {plural(len(files) - MOST_FILES, 'more file')}", ""))
     title = f"{plural(len(files), 'file')} changed"
-    shown = table((title, ""), rows, right=1)
-    if len(files) > FILES_OPEN:
-        return f"<details><summary>{title}</summary>\n{shown}\n</details>"
+    opened = "" if len(files) > FILES_OPEN else " open"
+    shown = f"<details{opened}><summary>{title}</summary>\n{table((), rows, right=1)}\n</details>"
     return shown if files else ""
 
 
@@ -13650,7 +13718,7 @@ th, td { padding: .25rem .75rem .25rem 0; border-bottom: 1px solid var(--line); 
 .act, .thought { margin-left: -1rem; padding-left: 1rem; font-size: .875rem; line-height: 1.5;
   content-visibility: auto; contain-intrinsic-size: auto 1.6rem; }
 .act > summary, div.act { position: relative; display: grid; padding-block: .15rem;
-  grid-template-columns: 1rem minmax(0, 1fr) auto auto minmax(3.5rem, auto); gap: 0 .5rem;
+  grid-template-columns: 1rem minmax(0, 1fr) auto auto minmax(5.25rem, auto); gap: 0 .5rem;
   align-items: baseline; }
 :is(.act, .thought) > summary::before { content: "›"; content: "›" / "";
   position: absolute; left: -.9rem; color: var(--soft); }

@@ -363,7 +363,7 @@ def test_why_a_command_failed_is_shown_below_it_where_there_is_no_room(
 def test_turns_stand_apart() -> None:
     asked = event("user", message={"content": "Do it."})
     stream = init() + asked + assistant("Done.") + asked + assistant("Again.") + result()
-    assert show(stream).rows == ["> Do it.", "Done.", "", "> Do it.", "Again."]
+    assert show(stream).rows == ["> Do it.", "", "Done.", "", "> Do it.", "", "Again."]
     assert convert(stream, "-m", "chat").lines == ["> Do it.", "Done.", "> Do it.", "Again."]
 
 
@@ -386,9 +386,9 @@ LISTED = (
 
 def test_a_list_is_shown_as_it_is_set() -> None:
     lines = [f"  ✓ {label('updateTodos')}  {done} of 2 done" for done in (0, 1, 2)]
-    assert show(LISTED).rows == [*lines[:2], "Done.", lines[2]]
+    assert show(LISTED).rows == [*lines[:2], "", "Done.", "", lines[2]]
     same = LISTED.replace(todos(2, "item.completed"), todos(1, "item.completed"))
-    assert show(same).rows == [*lines[:2], "Done."]
+    assert show(same).rows == [*lines[:2], "", "Done."]
 
 
 def test_a_list_is_no_running_call() -> None:
@@ -437,6 +437,21 @@ def read(path: str, parent: str | None = None) -> bytes:
     return call("read", {"path": path}, ok(), call_id=path, parent_tool_use_id=parent)
 
 
+@pytest.mark.parametrize(("lines", "rows"), [
+    ([assistant("\n\na\n\n\n"), read("x"), read("y"), assistant("\nb\n\nc\n")],
+     ["a", "", "  ✓ Read x", "  ✓ Read y", "", "b", "", "c"]),
+    ([assistant("a"), assistant("\n\nb"), read("x")], ["a", "", "b", "", "  ✓ Read x"]),
+    ([assistant("a\n"), read("x"), result(), init(), assistant("b")],
+     ["a", "", "  ✓ Read x", "", "b"]),
+    ([assistant("```\n\n\nb\n```\n"), read("x")], ["```", "", "", "b", "```", "", "  ✓ Read x"]),
+])  # fmt: skip
+def test_words_and_actions_stand_apart(lines: list[bytes], rows: list[str]) -> None:
+    """By one empty line, whatever empty lines the words begin and end with."""
+    stream = b"".join((init(), *lines, result()))
+    assert show(stream).rows == rows
+    assert b"" not in convert(stream, "-d").stdout.split(b"\n")[:-1]
+
+
 RUNNING = agentfmt.TOOLS["task"].doing
 RAN = label("task")
 
@@ -460,7 +475,7 @@ RAN = label("task")
     ),
     pytest.param(
         [task("A"), read("x", "A"), assistant("Hm."), read("y", "A")],
-        [f"  ▸ {RUNNING} A", "    ✓ Read x", "Hm.", f"  ▸ {RUNNING} A", "    ✓ Read y"],
+        [f"  ▸ {RUNNING} A", "    ✓ Read x", "", "Hm.", "", f"  ▸ {RUNNING} A", "    ✓ Read y"],
         id="words-between",
     ),
     pytest.param([read("x", "unknown")], ["    ✓ Read x"], id="unknown"),

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
@@ -341,6 +341,33 @@ def test_the_slow_decoder_gives_the_same_details() -> None:
         if isinstance(args, dict):
             event = done(f"{tool}ToolCall", args, outcome, odd="\ud83d")
             assert line_of(event) == labeled(line)
+
+
+FOUND: list[Any] = [
+    {}, None, 7, {"exitCode": 1}, {"isError": True}, {"isBackground": True},
+    {"beforeFullFileContent": "a"}, {"beforeFullFileContent": "", "diffString": "+a"},
+    {"diffString": "--- /dev/null"}, {"diffString": "-a"}, {"exitCode": 0, "stdout": "\ud83d"},
+]  # fmt: skip
+LABELLED = [
+    *(done(f"{tool}ToolCall", args, outcome) for tool, args, outcome, _ in DONE),
+    *(done(f"{tool}ToolCall", {}, ok() | {"success": found})
+      for tool in ("edit", "shell", "mcp", "task", "") for found in FOUND),
+    *({"type": "tool_call", "subtype": "completed", "tool_call": held}
+      for held in (None, 7, {}, {"id": 1, "readToolCall": {}}, {"function": {"name": "x"}})),
+]  # fmt: skip
+
+
+def test_a_label_is_the_same_whether_all_of_its_line_is_decoded() -> None:
+    check_labels(map(as_line, LABELLED))
+
+
+def check_labels(lines: Iterable[bytes]) -> None:
+    for line in lines:
+        event = agentfmt.read_event(agentfmt.Event, line)
+        event.raw = line
+        if (event.type, event.subtype) == ("tool_call", "completed"):
+            shown = agentfmt.action_of(event)
+            assert shown == agentfmt.label_call(agentfmt.outcome_of(event)), line
 
 
 # ---------------------------------------------------------------- width
@@ -1051,6 +1078,7 @@ def test_an_option_goes_with_some_outputs(options: str, option: str, outputs: st
 @pytest.mark.parametrize("path", CURSOR_CAPTURES)
 def test_a_capture_says_what_its_result_says(path: str) -> None:
     data = content(path)
+    check_labels(data.splitlines())
     events = [json.loads(line) for line in data.splitlines()]
     stated = [event["result"] for event in events if event["type"] == "result"]
     said = render(data, View(messages="all", actions="none")).out
