@@ -7515,6 +7515,7 @@ class Speech:
         self.whole = ""  # the last whole text of the segment: the next one may hold it, too
         self.planned = False  # that is a plan: no result states it
         self.answer = ""  # the last closed segment that isn't blank
+        self.letters = 0  # of all closed segments, without blanks
 
     def text(self) -> str:
         """All words of the run, at its end."""
@@ -7577,8 +7578,9 @@ class Speech:
         """End the segment, and keep it as the answer unless it is blank."""
         self.cut()
         segment = "".join(self.said)
-        if segment.strip():
+        if letters := len("".join(segment.split())):
             self.answer = segment
+            self.letters += letters
         self.said.clear()
 
 
@@ -12598,7 +12600,8 @@ def end_words(event: Event, notes: RunNotes, *, final: bool) -> list[str]:
     rest, asked = "".join(line), members.keys() & STRUCTURED
     # Some say the answer in their last line alone; others repeat words there, the last or all.
     said, repeated = ("".join(text.split()) for text in (segments.answer, stated))
-    other = not (said.endswith(repeated) or repeated.endswith(said))
+    all_said = repeated.endswith(said) and len(repeated) <= segments.letters
+    other = not (said.endswith(repeated) or all_said)
     if not said or other or (asked and not segments.answer.endswith(stated)):
         rest = "\n".join(filter(None, (rest, stated)))
     line.clear()

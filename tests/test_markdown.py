@@ -141,10 +141,10 @@ def test_only_the_last_words_are_the_answer() -> None:
     assert "last" in report(data, "-m", "final")
 
 
-@pytest.mark.parametrize("words", ["Done", "Working", ""])
+@pytest.mark.parametrize("words", ["Done", "Working", "", "but 3 tests fail."])
 @pytest.mark.parametrize("flags", [("-t", "markdown"), ("-t", "html"), ("-v",)])
 def test_an_answer_that_only_the_result_states_is_shown(words: str, flags: list[str]) -> None:
-    """Also where it begins with what was said before a call."""
+    """Also where it begins or ends with what was said before a call."""
     stated = "Done: pushed to main, but 3 tests fail."
     shown = convert(run_of(assistant(words), shell(), result=stated), *flags).stdout.decode()
     assert stated in shown
