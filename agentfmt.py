@@ -1225,10 +1225,7 @@ def ends_run(event: Event) -> bool:
 def details(event: Event) -> dict[str, Any]:
     """All members of an event's line, decoded once; {} if that fails."""
     if event.decoded is None:
-        try:
-            event.decoded = as_object(DECODE(event.raw))
-        except DECODE_ERRORS:
-            event.decoded = as_object(decoded(event.raw))
+        event.decoded = as_object(decoded(event.raw))
     return event.decoded  # type: ignore[no-any-return]
 
 
@@ -4585,7 +4582,7 @@ class SavedClaude(Saved, Claude):
             self.ask_all(content_text(line["attachment.prompt"]))  # typed while the agent worked
 
     def continued_by(self, line: Node) -> bool:
-        return as_text(line["parentUuid"]) in self.written
+        return (as_text(line["parentUuid"]) or None) in self.written
 
     def message(self, role: str, line: Node) -> None:
         self.cwd = line["cwd"] or self.cwd
@@ -6657,7 +6654,7 @@ class Run:
         self.error: str | None = None  # the message of the last error event
         self.failure: str | None = None  # a word for that, or for the reason
         self.called = 0  # calls that it has begun
-        self.last_act = ""  # the type of its last call or words, where an answer is demanded
+        self.last_act = ""  # the type of its last call or words, where --fail-unless may ask
         self.over = ""  # which of them, or of its tokens, were too many
         self.notes: Any = None  # kept by later stages
 
@@ -6720,11 +6717,11 @@ class Runs:
         self.reporter = reporter
         self.limits = limits or Limits()
         self.fail_on, self.fail_unless = fail_on, fail_unless
-        self.demands_answer = any(choice.demands_answer() for choice in fail_unless)
         self.matches: Matches = {}  # of --fail-on, outside any run
         self.file = Source("")
         self.line = b""  # the current one, as it was read
         self.lines = 1  # that make the current event, unless they have made one before
+        self.shows_agent = False  # does the current line?
         self.missing_ends: list[Event] = []  # for runs that ended without an event
         self.failures: list[tuple[Run, str]] = []  # messages that follow the output of their runs
         self.seen = collections.Counter[str]()  # what a selector may match, for a summary
@@ -6814,7 +6811,7 @@ class Runs:
             file.error = excerpt_reason(said) or file.error
         ours = event.type in CURSOR_TYPES and not is_empty(event)
         named = session.key is not None and not session.anonymous
-        shown = kind != OTHER and (named or recognize(details(event)) is not None)
+        shown = kind != OTHER and (named or self.shows_agent)
         if stray or ours or shown or kind == UNREADABLE:
             name: object = STRAY if stray else session.key
             name = kind if kind in TAKEN_BY_KIND else name
@@ -6922,8 +6919,7 @@ class Runs:
                 matches[choice.text] = (count + 1, where)
                 self.limits.close_gate(f"--fail-on {choice.text} matched at {here}")
         if run and run.unmet:
-            if self.demands_answer:
-                self.note_act(run, event)
+            self.note_act(run, event)
             run.unmet = [choice for choice in run.unmet if not choice.matches(event, well=True)]
             for choice in run.unmet:
                 if why := choice.falls_short(event, self.where()):
@@ -6934,7 +6930,7 @@ class Runs:
         if event.parent_tool_use_id is not None:
             return
         begins = event.type == "tool_call" and not event.started
-        if begins or (event.type == "assistant" and has_words(event)):
+        if begins or (event.type == "assistant" and words_of(event).strip()):
             run.last_act = str(event.type)
 
     def begin(self, session: Session, event: Event) -> None:
@@ -7116,11 +7112,6 @@ def is_act(event: Event) -> bool:
     return event.type in ACT_TYPES and (event.type != "tool_call" or not event.started)
 
 
-def has_words(event: Event) -> bool:
-    """Does an assistant event hold more than blanks?"""
-    return content_text(Node(details(event))["message.content"]).strip() != ""
-
-
 def doubt_of(event: Event) -> str:
     """Why a gate may match an event that doesn't match its selector."""
     what = "what runs" if tool_of(event)[0] == "shell" else "which directory that is in"
@@ -7269,6 +7260,7 @@ class Sessions:
         """The session of an event; and whether the event says so, rather than stands behind another
         one of that session."""
         current, stated = self.current, event.session_id
+        self.runs.shows_agent = True
         if not stated and event.type in current.translator.own_types:
             return self.enter(current), True
         name = stated or current.translator.session_in(event)
@@ -7280,6 +7272,7 @@ class Sessions:
         if name and not known and current.translator.continued_by(Node(details(event))):
             return self.enter(self.rename(current, name)), True
         agent = recognize(details(event))
+        self.runs.shows_agent = agent is not None
         if self.given and agent and TRANSLATORS[agent] is not TRANSLATORS[self.given] and not name:
             event.kind = UNREADABLE
             return current, False
@@ -13140,7 +13133,7 @@ class Follower(Writer):
         if event.type == "thinking":
             self.end_words(kept, notes.think(event))
             if notes.thoughts:
-                kept.said_ms = kept.said_ms or said_ms(event)
+                kept.said_ms = kept.said_ms or line_time(event)
             return
         self.end_words(kept, notes.end_thoughts(), "thought")
         if self.detail and (waited := notes.end_wait(event)):
@@ -13149,14 +13142,15 @@ class Follower(Writer):
             new = notes.speech.say(event) if self.words else ""
             if not event.unprinted and not self.final:
                 notes.partial_line.append(new)
-            kept.said_ms = kept.said_ms or (said_ms(event) if new else None)
+            kept.said_ms = kept.said_ms or (line_time(event) if new else None)
             return
         if self.words and (ends_run(event) or event.type in SEGMENT_ENDS):
             self.end_words(kept, "\n".join(end_words(event, notes, final=self.final)))
         if self.acts:
             self.act(event, kept)
         if self.chat and is_prompt(event):
-            self.tell(kept, "asked", words_of(event).strip(), said_ms(event), images_in(event.raw))
+            asked, images = words_of(event).strip(), images_in(event.raw)
+            self.tell(kept, "asked", asked, line_time(event), images)
 
     def end_words(self, kept: Any, words: str, kind: str = "said") -> None:
         if words.strip():
@@ -13175,11 +13169,6 @@ class Follower(Writer):
             going = sorted(notes.unfinished(), key=lambda call: -len(notes.ancestors(call.parent)))
             for number, call in enumerate(going, 1):
                 self.did(kept, call, going=number)
-
-
-def said_ms(event: Any) -> int | None:
-    """When words were said, in milliseconds since 1970, if their line says so."""
-    return as_time(event.timestamp_ms) or as_time(event.stamp)
 
 
 class Chapter(Record):
@@ -14646,7 +14635,7 @@ class Atif(Follower):
         if event.type == "system" and event.subtype == "init":
             kept.version = first_text(details(event).get("version"), kept.version)
         elif kind and there is not None and not event.unprinted:
-            kept.tell(there, kind, words_of(event), said_ms(event))
+            kept.tell(there, kind, words_of(event), line_time(event))
 
     def is_full(self, kept: Trajectory) -> bool:
         return kept.size > MAX_TRAJECTORY
@@ -14871,7 +14860,7 @@ def convert(
     of ``streams``.
     """
     writer, others = make_writers(to, view, notes := Notes(reporter))
-    kind = SpokenEvent if redaction else writer.event_type
+    kind = SpokenEvent if redaction or fail_unless else writer.event_type
     unread = unread_types(writer, only, drop, thinking=thinking)
     silent = writer.silent and not (fail_on or fail_unless or (limits and limits.counts))
     maker = make_maker(kind, to, (writer, *others), redaction, unread, silent=silent)
