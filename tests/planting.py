@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from support import Ended, convert, parameters, redaction, sections, string_paths
+from support import Ended, convert, named_sections, parameters, redaction, sections, string_paths
 
 import agentfmt
 
@@ -141,10 +141,7 @@ def characters(parsed: Any) -> str:
 
 
 # As tools print them, in the language of whoever wrote the tool.
-PRINTED, TOGETHER, WHOLE = (
-    [row.replace("⏎", "\n").replace("⇥", "\t") for row in rows]
-    for _, rows in sections("printed.txt")
-)
+PRINTED = named_sections("printed.txt")
 
 
 @functools.cache

@@ -347,10 +347,17 @@ def content(*path: str) -> bytes:
 
 
 def sections(name: str) -> list[tuple[str, list[str]]]:
-    """The rows of a file in this folder, below each of its headings: ``# HEADING``."""
-    heads = re.split(r"^# (.+)\n", content(HERE, name).decode(), flags=re.MULTILINE)[1:]
-    pairs = zip(heads[::2], heads[1::2], strict=True)
-    return [(head, [*filter(None, rows.split("\n"))]) for head, rows in pairs]
+    """The rows of a file in this folder, below each of its headings: ``# HEADING``. In a row ⏎ and
+    ⇥ stand for the end of a line, and a tab."""
+    parts = re.split(r"^# (.+)\n", content(HERE, name).decode(), flags=re.MULTILINE)[1:]
+    parts = [part.rstrip("\n").replace("⇥", "\t") for part in parts]
+    rows = ([row.replace("⏎", "\n") for row in part.split("\n") if row] for part in parts[1::2])
+    return [*zip(parts[::2], rows, strict=True)]
+
+
+def named_sections(name: str) -> dict[str, list[str]]:
+    """The same, by what stands before the colon of a heading."""
+    return {head.partition(":")[0]: rows for head, rows in sections(name)}
 
 
 # ---------------------------------------------------------------- what action lines say

@@ -23,8 +23,6 @@ from planting import (
     GRAMMARS,
     PEM,
     PRINTED,
-    TOGETHER,
-    WHOLE,
     Grammar,
     Planted,
     hide,
@@ -178,9 +176,8 @@ def test_tokens_side_by_side() -> None:
     assert hide(f"{first} {second}") == "[REDACTED:github-token] [REDACTED:gitlab-token]"
 
 
-# Of plain.txt, in which the sign of Return stands for a line's end; and what would be long there.
-PLAIN = [text.replace("⏎", "\n") for _, texts in sections("plain.txt") for text in texts]
-PLAIN += [
+PLAIN = [text for _, texts in sections("plain.txt") for text in texts]
+PLAIN += [  # what would be long there
     "x(" * 200 + '"password:"),fe?$e.createElement("code",null)',
     "x(" * 200 + 'Error("Formula Token: "+String(w))}if(3!=n.biff&&m>=0)["Attr"]',
     agentfmt.KEY_BEGIN + "\\n<private key contents>",
@@ -210,22 +207,7 @@ def test_tokens_of_any_issuer_are_found(template: str, text: str) -> None:
     assert len(missed) <= 2, missed
 
 
-IDENTIFIERS = [
-    "toolu_01<22 alnum>", "call_<24 alnum>", "msg_01<22 alnum>", "chatcmpl-<24 alnum>",
-    "req_011<21 alnum>", "resp_<50 hex>", "fc_<50 hex>", "cus_<14 alnum>", "pi_<24 alnum>",
-    "price_<24 alnum>", "user_<26 lower>", "pk_live_<99 alnum>", "pub-c-<40 alnum>",
-    "app_publishable_<43 alnum>", "client_id_<40 alnum>", "ses_<26 alnum>", "run_01<24 base32>",
-    "web-<9 lower>-<5 lower>", "main-<20 hex>.js", "x-<40 hex>", "image:sha-<40 hex>",
-    "app-<64 hex>.css", "cache_<32 hex>", "_<6 lower>_<5 lower>", "sha512-<86 base64>==",
-    "module.py,sha256=a<42 url>,12", "sha256=ab-<40 alnum>", "sha384-<64 base64>",
-    "a/b_<40 alnum>", "x.y_<40 alnum>", "data:a/b;base64,ab+cd/<60 base64>",
-    "<20 url>-ab-<40 alnum>", "v1.2-3-g<7 hex>", "k8s_<64 hex>", "ami-<17 hex>",
-    "<8 hex>-<4 hex>-<4 hex>-<4 hex>-<12 hex>", "arn:aws:iam::<12 digit>:role/x-<12 alnum>",
-    "step_<26 digit>",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("template", IDENTIFIERS)
+@pytest.mark.parametrize("template", PRINTED["identifiers"])
 def test_identifiers_are_left(template: str) -> None:
     """Ids, digests, names of builds: they are everywhere, and only look like tokens."""
     for seed in range(40):
@@ -248,31 +230,9 @@ def test_long_names_are_left(text: str) -> None:
 # ---------------------------------------------------------------- assignments
 
 VALUE = made("<6 lower>7<6 alnum>").text
-ASSIGNMENTS = [
-    pytest.param(text, id=text)
-    for text in (
-        "password={}", "PASSWORD={}", 'password="{}"', "password = '{}'", "password: {}",
-        "export API_KEY={}", "DB_PASSWORD={} ./run", "docker run -e NPM_TOKEN={} x",
-        "--password {}", "--password={}", "--api-key '{}'", "x --auth-token {} y",
-        '["--token", "{}"]', '["--token","{}"]', r'[\"--token\", \"{}\"]',
-        '{{"password":"{}"}}', '{{"password" : "{}", "a": 1}}', r'{{\"api_key\":\"{}\"}}',
-        r'{{\\\"api_key\\\": \\\"{}\\\"}}', "{{'client_secret': '{}'}}", '{{secret: "{}"}}',
-        '{{"name":"DB_PASSWORD","value":"{}"}}', r'{{\"name\":\"DB_PASSWORD\",\"value\":\"{}\"}}',
-        "- name: DB_PASSWORD, value: {}", "password: '{}'", "  db_password: {}", "- token: {}",
-        "aws_secret_access_key = {}", "AWS_SECRET_ACCESS_KEY={}", "secretAccessKey: {}",
-        "https://x.example/?token={}&a=b", "https://x.example/?a=b&access_token={}",
-        "x-api-key: {}", "X-Auth-Token: {}", "config['password'] = '{}'", 'd["token"]="{}"',
-        "`password`: `{}`", ":password => '{}'", "password := '{}'", "let apiKey = '{}';",
-        'const dbPassword = "{}"', 'set_password(password="{}")', "connectionString='{}'",
-        "DATABASE_URL={}", "SENTRY_DSN={}", "webhookUrl: '{}'", "SECRET_KEY_BASE={}",
-        '<password xsi:type="x" scope = "y">{}</password>', r'<token id=\"1\">{}</token>',
-        "_authToken={}", "//registry.example/:_authToken={}", "p_a_s_s_w_o_r_d={}",
-        "PRIVATE-KEY: {}", 'f"password={}"', "password=b'{}'", 'PASSPHRASE="{}"',
-    )
-]  # fmt: skip
 
 
-@pytest.mark.parametrize("form", ASSIGNMENTS)
+@pytest.mark.parametrize("form", PRINTED["assignments"])
 @pytest.mark.parametrize("value", [VALUE, VALUE.upper(), VALUE + "!#/+" + VALUE])
 def test_assigned_values_are_found(form: str, value: str) -> None:
     text = form.format(value)
@@ -280,7 +240,7 @@ def test_assigned_values_are_found(form: str, value: str) -> None:
     assert hide(hide(text)) == hide(text)
 
 
-@pytest.mark.parametrize("row", WHOLE)
+@pytest.mark.parametrize("row", PRINTED["whole"])
 def test_assigned_values_are_found_whole(row: str) -> None:
     planted = made(row.partition(": ")[2])
     assert hide(planted.text) == planted.hidden("assignment")
@@ -291,7 +251,7 @@ def test_each_line_of_a_file_of_assignments_is_found() -> None:
     assert hide("PASSWORD=abc\nTOKEN=bcd3x9") == f"PASSWORD={marker}\nTOKEN={marker}"
 
 
-@pytest.mark.parametrize("template", PRINTED)
+@pytest.mark.parametrize("template", PRINTED["one"])
 def test_what_tools_print_is_hidden(template: str) -> None:
     for seed in SEEDS:
         planted = made(template, seed)
@@ -300,7 +260,7 @@ def test_what_tools_print_is_hidden(template: str) -> None:
         assert hide(left) == left
 
 
-@pytest.mark.parametrize("template", TOGETHER)
+@pytest.mark.parametrize("template", PRINTED["several"])
 def test_what_several_lines_or_cells_tell_is_hidden(template: str) -> None:
     for seed in SEEDS:
         planted = made(template, seed)
@@ -511,46 +471,15 @@ def test_the_end_of_a_line_is_no_part_of_a_secret(text: str, newline: str) -> No
 
 
 @pytest.mark.parametrize("text", [
-    "if '{begin}' in text:",
-    'Missing "{begin}" header',
-    'key="{begin}\\nXXXX\\nXXXX\\n{end}"',
-    "`{begin}\\n${{key.toString('base64')}}\\n{end}`",
-    '"{begin}...", "x"',
-    "if key.find('{begin}') != -1:\n",
-    'assert key.startswith(b"{begin}\\n")\n',
-    "if line == '{begin}' or other:\n",
-    "key = key.replace('{begin}', '')\n",
-    'if (!(s = strstr(CS key, "{begin}"))\n',
-    "return '{begin}\\n' + privateKey + x\n",
-    "'{begin}\\n' + Buffer.from(clientPrivateKeyDer)",
-    'pem: "{begin}\\nMIIEpAI..." {{',
-    "A = '{begin}'\nB = '{end}'\nC = 'MIIEpAIBAAKCAQEA'\n",
-    "key = '{begin}\\n' + '\\n'.join(wrap(key, 64)) + '\\n{end}'",
+    *PRINTED["mentions"],
     "# it starts with -----BEGIN CERTIFICATE----- or {begin}\n  ## e.g.\n  ##   x: y\n",
-    'the ssleay format, `"{begin}"` base64-encoded, and more\n',
 ])  # fmt: skip
 def test_a_mention_of_a_key_is_left(text: str) -> None:
     begin, end = PEM.format("BEGIN", "", ""), PEM.format("END", "", "")
     assert hide(text.format(begin=begin, end=end)) == text.format(begin=begin, end=end)
 
 
-@pytest.mark.parametrize("text", [
-    "x.push('{}')\nMIIEpAIBAAKCAQEA7x9",
-    "'{}\\n' +\n'MIIEpAIBAAKCAQEA7x9'",
-    '["{}",\n"MIIEpAIBAAKCAQEA7x9"]',
-    "key = /{}\nMIIEpAIBAAKCAQEA7x9",
-    'replace(KEY, "{}" + "\\n" + "MIIEpAIBAAKCAQEA7x9',
-    'match("{}"\n"MIIEpAIBAAKCAQEA7x9"',
-    'x.index("{}", "MIIEpAIBAAKCAQEA7x9")',
-    'assert key == "{}\\n"\n"MIIEpAIBAAKCAQEA7x9"',
-    'x.startswith("{}\\n" + "MIIEpAIBAAKCAQEA7x9")',
-    '"{}" + eol + "MIIEpAIBAAKCAQEA7x9"',
-    "x.find('{}'\n'MIIEpAIBAAKCAQEA7x9')",
-    "x.replace('{}', 'MIIEpAIBAAKCAQEA7x9')",
-    "{}...\nMIIEpAIBAAKCAQEA7x9",
-    "# {}\n# MIIEpAIBAAKCAQEA7x9",
-    "// {}\n// Version: GnuPG\n//\n// MIIEpAIBAAKCAQEA7x9",
-])  # fmt: skip
+@pytest.mark.parametrize("text", [*PRINTED["keys"], "# {}\n# MIIEpAIBAAKCAQEA7x9"])
 def test_code_that_holds_a_key_is_hidden(text: str) -> None:
     assert "MIIE" not in hide(text.format(PEM.format("BEGIN", "", "")))
 

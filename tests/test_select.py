@@ -22,10 +22,10 @@ from support import (
     event,
     init,
     label,
+    named_sections,
     result,
     returned,
     run,
-    sections,
     start,
     thinking,
     use,
@@ -36,11 +36,7 @@ from support import (
 import agentfmt
 
 STREAM = ("-t", "stream-json")
-# Of commands.txt, by what stands before the colon of a heading; \n and \t stand for what they do.
-ROWS = {
-    head.partition(":")[0]: [row.replace("\\n", "\n").replace("\\t", "\t") for row in rows]
-    for head, rows in sections("commands.txt")
-}
+ROWS = named_sections("commands.txt")
 
 
 def call(key: str, call_id: str, args: Any, outcome: Any) -> list[bytes]:
@@ -95,53 +91,14 @@ def kept(*flags: str) -> str:
     return " ".join(names[line] for line in left if names[line] != "result")
 
 
-BOTH = "{0}-0 {0}-1"
-SELECTED = [
-    pytest.param(choice, names, id=choice)
-    for choice, names in {
-        "user": "user", "type=user": "user", "type=u*": "user", "type=[tu]*r": "user",
-        "subtype=init": "init", "type=*,subtype=init": "init", "type=user,subtype=init": "",
-        "shell": BOTH.format("shell"), "tool=shell": BOTH.format("shell"),
-        "tool=s?ell": BOTH.format("shell"), "tool==lookup": BOTH.format("lookup"),
-        "tool==LOOKUP": BOTH.format("lookup"), "tool=look*": BOTH.format("lookup"),
-        "Bash": BOTH.format("shell"), "bash": BOTH.format("shell"), "Shell": BOTH.format("shell"),
-        "tool=run_shell_command": BOTH.format("shell"), "tool==bash": "",
-        "tool=MCP": BOTH.format("mcp"), "tool=mcp__docs__*": BOTH.format("mcp"),
-        "mcp__docs__find": BOTH.format("mcp"), "mcp__other__find": "",
-        "tool==new": BOTH.format("new"), "type==new": "", "tool=mcp,subtype=started": "mcp-0",
-        "thinking": "thinking", "type=thinking": "thinking", "thinking,subtype=delta": "thinking",
-        "status=ok": "read-1 grep-1 lookup-1", "status=nonzero": "shell-1",
-        "status=denied": "edit-1", "status=rejected": "rejected-1",
-        "status=error": "mcp-1 new-1", "status=timeout": "", "status=notfound": "",
-        "status=failed": "shell-1 edit-1 mcp-1 new-1 rejected-1",
-        "tool=read,status=failed": "rejected-1", "path=src/*": "read-0 read-1 rejected-0 rejected-1",
-        "path=*.env": "rejected-0 rejected-1", "path=*.env,status=rejected": "rejected-1",
-        r"path=/w/é\,b": BOTH.format("shell"), "path=/*": "read-0 read-1 shell-0 shell-1 edit-0 edit-1 grep-0 grep-1 new-0 new-1 rejected-0 rejected-1",
-        "path=/etc/*": BOTH.format("edit"), "path=/work/src/*": "read-0 read-1 rejected-0 rejected-1",
-        "path=./src/*": "read-0 read-1 rejected-0 rejected-1",
-        "path=p/q": BOTH.format("new"), "path=b.c": "grep-1", "path=*a.py": BOTH.format("read"),
-        "session=*": None, "session=5f0e*": None, "session=x": "", "type=*": None, "*": None,
-        "path!=src/*": " ".join(map(BOTH.format, ("shell", "edit", "grep", "new"))),
-        "path!=src/": " ".join(map(BOTH.format, ("shell", "edit", "grep", "new"))),
-        "path=src/": "read-0 read-1 rejected-0 rejected-1", "path=p/*,path!=r": BOTH.format("new"),
-        "change": BOTH.format("edit"), "change,path!=/etc/*": "",
-        "tool=Change,path!=src/*": BOTH.format("edit"), "tool!=change,status=denied": "",
-        "status!=ok": "shell-1 edit-1 mcp-1 new-1 rejected-1", "status!=failed": "read-1 grep-1 lookup-1",
-        "type!=tool_call,type!=thinking": "init user assistant other", "subtype!=started,shell": "shell-1",
-        "tool!=read,status=ok": "grep-1 lookup-1", "tool!==lookup,status=ok": "read-1 grep-1",
-        "target!=x,status=nonzero": "", "session!=x": None, "session!=5f0e4a1c": "",
-        "parent=*": "", "run=1": None, "run=2": "", "run!=2,user": "user",
-        "connection": "other", "tool_call,grep": BOTH.format("grep"), "type=tool_*,status=ok":
-        "read-1 grep-1 lookup-1",
-    }.items()
-]  # fmt: skip
 NO_THINKING = " ".join(name for name in LINES if name not in ("thinking", "result"))
 
 
-@pytest.mark.parametrize(("choice", "names"), SELECTED)
-def test_only_and_drop(choice: str, names: str | None) -> None:
-    assert kept("--only", choice) == (NO_THINKING if names is None else names)
-    dropped = LINES if names is None else (*names.split(), "result")
+@pytest.mark.parametrize("row", ROWS["selected"])
+def test_only_and_drop(row: str) -> None:
+    choice, names = row.split(" -> ")
+    assert kept("--only", choice) == (NO_THINKING if names == "*" else names)
+    dropped = LINES if names == "*" else (*names.split(), "result")
     left = " ".join(name for name in LINES if name not in dropped)
     assert kept("--thinking", "--drop", choice) == left
 

@@ -24,6 +24,7 @@ from support import (
     result,
     run,
     run_of,
+    sections,
     shell,
     started,
     user,
@@ -95,27 +96,9 @@ FAILS: dict[str, Callable[[str], Any]] = {
 
 
 @pytest.mark.parametrize(("why", "word"), [
-    ("You exceeded your current quota. " * 20, "limit"), ("429 Too Many Requests", "limit"),
-    ("You've hit your usage limit.", "limit"), ("resource_exhausted: later", "limit"),
-    ("Credit balance is too low", "budget"), ("rate_limit_error: slow down", "limit"),
-    ("402 Insufficient Balance", "budget"), ("test_rate_limit failed", "error"),
-    ("API Error: 400 insufficient system resources", "error"),
-    ("an operator overload(int) in a.py", "error"), ("429 tests failed", "error"),
-    ("API Error (529): try later", "overloaded"), ("last status: 429", "limit"),
-    ("Reached max turns (8)", "budget"), ("Reached max session turns for this", "budget"),
-    ("Reached maximum budget ($1)", "budget"), ("Max number of steps reached: 3", "budget"),
-    ("Budget has been exceeded! Current cost: 2, Max budget: 1", "budget"),
-    ("API Error: Repeated 529 Overloaded errors", "overloaded"),
+    *((why, word) for word, reasons in sections("reasons.txt") for why in reasons),
+    ("You exceeded your current quota. " * 20, "limit"),
     ("503 UNAVAILABLE: The model is overloaded " * 30, "overloaded"),
-    ("Selected model is at capacity.", "overloaded"),
-    ("401 Unauthorized: bad key", "auth"), ("Invalid API key. Please run /login", "auth"),
-    ("Not logged in", "auth"), ("The token has expired", "auth"),
-    ("You're out of extra usage", "limit"), ("OAuth token expired: authenticate again", "auth"),
-    ("Request was aborted.", "interrupted"), ("Cancelled by the user", "interrupted"),
-    ("run canceled", "interrupted"), ("Aborted: required dependency is missing", "error"),
-    ("Request timed out.", "timeout"), ("504 Gateway Timeout", "timeout"),
-    ("Connection refused", "error"), ("read ECONNABORTED", "error"),
-    ("at run (/srv/app.js:401:12)", "error"), ("TypeError in main.py:429", "error"),
 ])  # fmt: skip
 def test_why_a_run_failed(why: str, word: str) -> None:
     """In a word, and whole, however long it is."""
