@@ -8324,25 +8324,22 @@ class Starter(NamedTuple):
         # Words behind a -- are rarely commands, where nothing else says so.
         places, first = program in PLACES, rest[begin - 1 : begin] != ["--"]
         for at in inner:
-            value, behind = self.is_value(at), rest[at + 1 :]
-            name, place = base_name(rest[at]), places and not value
-            places = places and value
-            known = self._replace(hidden=hidden or f"{program} {rest[at]}")
+            word, behind, value = rest[at], rest[at + 1 :], self.is_value(at)
+            name, place = base_name(word), places and not value
+            places, argument = places and value, value or place
             if name.startswith(UNKNOWN):  # one word, if it may be the value of an option
                 sure = place or (value and (program in VALUED or rest[at - 1][:2] == "--"))
                 if first and not sure:
                     yield ShellCommand([ANY_WORD if behind else UNKNOWN, *behind], hidden)
-                    self, first = known, first and VERB.match(rest[at]) is not None
-                continue
-            why = hidden or (program if OF_A_LINE.search(name) else "")  # a script, as a word
-            if first and not (value or place):
-                yield from started_by([rest[at], *behind], self.depth, why, fed=self.fed)
-                if not VERB.match(rest[at]):
-                    hidden, first = known.hidden, False
+            elif first and not argument:
+                why = hidden or (program if OF_A_LINE.search(name) else "")  # a script, as a word
+                yield from started_by([word, *behind], self.depth, why, fed=self.fed)
             else:
-                inside = Starter(name, behind, self.depth, why or known.hidden, self.fed)
-                yield ShellCommand([name, *behind], inside.hidden)
-                yield from inside.scripts()
+                why = hidden or f"{program} {word}"
+                yield ShellCommand([name, *behind], why)
+                yield from Starter(name, behind, self.depth, why, self.fed).scripts()
+            if not (argument or VERB.match(word)):
+                hidden, first = hidden or f"{program} {word}", False
 
     def scripts(self) -> Iterator[ShellCommand]:
         """What it is given to run as a script, or reads as one. Raises UnclearError."""
