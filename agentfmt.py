@@ -3448,12 +3448,14 @@ class Said:
 
 
 class Counted:
-    """What a run took, as its lines state it."""
+    """What a run took, as its lines state it so far: its result may state more."""
 
     def __init__(self) -> None:
-        self.tokens: dict[str, int] = {}  # of all steps, if no line states their sum
+        self.tokens: dict[str, int] = {}  # of all steps, and of sub-agents
         # Those of the last messages, by their IDs: as they are stated, and as they were counted.
         self.messages: dict[Any, tuple[Any, dict[str, int]]] = {}
+        self.sizes: dict[Any, int] = {}  # characters of the last messages
+        self.undercounted: set[Any] = set()  # messages whose lines count few tokens of their output
         self.dollars: float | None = None
         self.models: tuple[str, ...] = ()  # all that worked, sub-agents' too
         self.first_model: Any = None  # as the init states it; it may be the last run's
@@ -3470,6 +3472,11 @@ class Counted:
         """Add the tokens of a message, less those that a line of it stated before."""
         for name, count in tokens.items():
             self.tokens[name] = self.tokens.get(name, 0) + count - before.get(name, 0)
+
+    def usage(self) -> dict[str, int]:
+        """The tokens, as far as they are known."""
+        left = ("outputTokens",) if self.undercounted else ()
+        return {name: count for name, count in self.tokens.items() if name not in left}
 
     def use_model(self, model: str) -> None:
         if model not in self.models and len(self.models) < MAX_NAMES:
@@ -3597,6 +3604,7 @@ class Translator:
     places = fragments = places_in()
     names_session: ClassVar[Mapping[str | None, str]] = {}
     init_names = named_late = takes_strays = False
+    tells = b""  # what lines of delta types hold that state tokens
     saved = False  # is it a session that the agent saved? No line ends its runs.
     clocks = False  # lines are written when things happen: calls that overlap state their times
     exit_code = ""  # an expression for the exit status of a command, where its output states it
@@ -3779,6 +3787,8 @@ class Translator:
     # The moves.
 
     def begin(self, **members: Any) -> None:
+        if self.latest in ACT_TYPES:  # of a run that did not end
+            self.counted = Counted()
         self.begun, self.counted.first, self.silent_reason = True, self.stamp, IDLE
         members |= {"timestamp_ms": as_time(self.stamp)}
         self.counted.first_model = members.get("model")
@@ -3884,7 +3894,7 @@ class Translator:
         counted, session = self.counted, self.session
         if subtype is None:
             subtype = "error" if error else "success"
-        members["usage"] = self.usage_in(members.get("usage")) or counted.tokens or None
+        members["usage"] = self.usage_in(members.get("usage")) or counted.usage() or None
         members = {"error": error or None} | members
         if subtype == "success" and (flaw := self.flaw(Node(members))):
             subtype, members = "error", members | dict(zip(("error", "failure"), flaw, strict=True))
@@ -3963,7 +3973,7 @@ class Translator:
         counted = self.counted
         stated, usage = counted.messages.get(identity, (None, {}))
         if tokens != stated:
-            before, usage = usage, self.usage_in(tokens)
+            before, usage = usage, usage | self.usage_in(tokens)
             counted.add_tokens(usage, before)
             if identity is not None:
                 remember(counted.messages, identity, (tokens, usage))
@@ -4121,6 +4131,7 @@ class Claude(Translator):
     own_types = frozenset(CONTROL_TYPES | {"stream_event", "rate_limit_event"})
     names_session: ClassVar = {"": "sessionId"}
     delta_types = frozenset(("stream_event",))
+    tells = b'"message_delta"'
     places = places_in("stream_event event.delta.text event.delta.thinking")
     fragments = places_in("stream_event event.delta.partial_json")
 
@@ -4135,6 +4146,7 @@ class Claude(Translator):
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         super().__init__(maker, session)
+        self.streamed: dict[str | None, Any] = {}  # IDs of messages that come in pieces, by caller
         self.denied: set[str] = set()  # calls that were denied permission
         self.background: dict[str, Any] = {}  # tasks in the background: call -> what it is about
         self.running: set[str] = set()  # calls whose sub-agents have not ended
@@ -4261,6 +4273,23 @@ class Claude(Translator):
             self.final, self.stopped_agent, self.words_of_host = line, "", ""
         if model := as_text(message["model"]):
             self.counted.use_model(model)
+        self.count(line, message)
+
+    def count(self, line: Node, message: Node) -> None:
+        """Add the tokens of a message. Its lines are written while it is not over, and may state
+        the output as it was when it began; a proxy that counts nothing may state zeros."""
+        identity = as_text(message["id"] or line["uuid"])
+        stated, counted = line["usageMetadata"] or message["usage"], self.counted
+        if not any(self.usage_in(stated).values()):
+            return
+        tokens = self.add_usage(stated, identity)
+        counted.undercounted.discard(identity)
+        if message["stop_reason"] is not None:
+            return
+        size = counted.sizes.get(identity, 0) + sum(map(block_size, message.each("content")))
+        remember(counted.sizes, identity, size)
+        if size > tokens.get("outputTokens", size) * MAX_PER_TOKEN:
+            counted.undercounted.add(identity)
 
     def blocks(self, role: str, line: Node, content: Any) -> None:
         say = self.say if role == "assistant" else self.hear
@@ -4312,8 +4341,13 @@ class Claude(Translator):
         elif "thinking" in delta or delta.get("type") == "signature_delta":
             self.think(delta.get("thinking"), delta=True)
         elif inner.get("type") == "message_start":
-            self.begin_message(Node(inner)["message.id"])
+            identity = self.streamed[self.parent] = Node(inner)["message.id"]
+            self.begin_message(identity)
             self.said.forget(self.parent)
+        elif inner.get("type") == "message_delta" and self.parent in self.streamed:
+            identity = as_text(self.streamed[self.parent])
+            self.add_usage(inner.get("usage"), identity)
+            self.counted.undercounted.discard(identity)
 
     def result(self, line: Node) -> None:
         """Only the subtype success without is_error succeeds; an error keeps its members. Sometimes
@@ -4421,6 +4455,11 @@ class Claude(Translator):
         )
 
 
+def block_size(block: Node) -> int:
+    said = as_text(block["text"] or block["thinking"])
+    return len(said) if said else len(encode_json(block["input"]))
+
+
 def has_structure(result: Any) -> bool:
     """Does a result hold the answer by a schema?"""
     return any(result[name] is not None for name in STRUCTURED)
@@ -4432,6 +4471,7 @@ def task_of(tool: str, given: Any) -> str:
     return next((as_text(args[key]) for key in args if key.endswith("_id")), "")
 
 
+MAX_PER_TOKEN = 8  # characters of a message: more than that were not counted yet
 SYNTHETIC = "<synthetic>"  # the model of messages that the host wrote
 
 
@@ -4561,8 +4601,6 @@ class SavedClaude(Saved, Claude):
         self.written: dict[Any, None] = {}  # IDs of lines
         self.typed: list[str] = []  # slash commands that are not shown yet
         self.early: dict[str, Any] = {}  # results whose calls are saved below them, by their IDs
-        self.sizes: dict[Any, int] = {}  # characters of messages
-        self.undercounted: set[Any] = set()  # messages whose lines count few tokens of their output
 
     def read(self, line: Any) -> None:
         kind, subtype = self.event.type, self.event.subtype
@@ -4617,28 +4655,9 @@ class SavedClaude(Saved, Claude):
         if not self.parent:
             self.answer_due = message["stop_reason"] == "tool_use"
         self.use_model(message["model"] or line["model"])
-        if self.maker.sums and self.in_turn:
-            self.count(line, message)
-
-    def count(self, line: Node, message: Node) -> None:
-        """Add the tokens of a message. Before 2.1.38 its lines were written while it was not over,
-        and may state the output as it was when it began."""
-        identity = as_text(message["id"] or line["uuid"])
-        counted = self.add_usage(line["usageMetadata"] or message["usage"], identity)
-        self.undercounted.discard(identity)
-        if message["stop_reason"] is not None:
-            return
-        blocks = message.each("content")
-        size = self.sizes[identity] = self.sizes.get(identity, 0) + sum(map(block_size, blocks))
-        if size > counted.get("outputTokens", size) * MAX_PER_TOKEN:
-            self.undercounted.add(identity)
 
     def end(self, error: Any = None, /, **members: Any) -> None:
         self.take_early(*self.early)
-        if self.undercounted:
-            self.counted.tokens.pop("outputTokens", None)
-        self.undercounted.clear()
-        self.sizes.clear()
         super().end(error, **members)
 
     def take(self, text: str) -> None:
@@ -4739,11 +4758,6 @@ def as_block(part: Node, status: Any) -> dict[str, Any]:
     return {"tool_use_id": identity, "is_error": failed, "content": text}
 
 
-def block_size(block: Node) -> int:
-    said = as_text(block["text"] or block["thinking"])
-    return len(said) if said else len(encode_json(block["input"]))
-
-
 def prompt_text(line: Node) -> str:
     """What a person typed, by a saved line. Beside results only an interruption is theirs."""
     content = line["message.content"]
@@ -4782,7 +4796,6 @@ CONTEXT = regex(r"(?s)(?:\s*<(ide_[a-z_]{1,40}|system-reminder)>.*?</\1>)+\s*(?=
 
 
 WARM_UP = "Warmup"  # what the host asks a sub-agent of its own, in the file of the session
-MAX_PER_TOKEN = 8  # characters of a message: more than that were not counted yet
 # What the host adds to what a person typed.
 SLASH_COMMAND = regex(r"/[\w:-]+(?: [^\n]*)?\Z")  # typed, as versions of 2026 save it
 INJECTED = regex(
@@ -6654,6 +6667,7 @@ class Run:
         self.error: str | None = None  # the message of the last error event
         self.failure: str | None = None  # a word for that, or for the reason
         self.called = 0  # calls that it has begun
+        self.counted = Counted()  # what it took, as its lines state it so far
         self.last_act = ""  # the type of its last call or words, where --fail-unless may ask
         self.over = ""  # which of them, or of its tokens, were too many
         self.notes: Any = None  # kept by later stages
@@ -6739,6 +6753,7 @@ class Runs:
             action(self, session, event)
         if run := event.run:
             self.file.has_run, session.file = True, self.file
+            run.counted = session.translator.counted
             run.agent = session.agent or run.agent
             if event.type == "tool_call":
                 self.track(run, event)
@@ -6750,13 +6765,13 @@ class Runs:
             if run.error and is_act(event):  # it was overcome
                 run.error = run.failure = None
             if self.limits.counts and run.state != ENDED:
-                self.check_budget(session, run, event)
+                self.check_budget(run, event)
 
-    def check_budget(self, session: Session, run: Run, event: Event) -> None:
+    def check_budget(self, run: Run, event: Event) -> None:
         """Note a run that takes more calls or tokens than it may; --run's command ends at once."""
-        limits, counted = self.limits, session.translator.counted
+        limits = self.limits
         stated = as_object(details(event).get("usage")) if event.kind == END else {}
-        stated = stated or counted.tokens
+        stated = stated or run.counted.tokens
         tokens = sum(as_count(stated.get(name)) or 0 for name in ("inputTokens", "outputTokens"))
         if limits.max_calls is not None and run.called > limits.max_calls:
             run.over = f"more than {plural(limits.max_calls, 'call')}"
@@ -6948,7 +6963,7 @@ class Runs:
             run.session = event.session_id
             self.name(run)
         if self.limits.counts:
-            self.check_budget(session, run, event)
+            self.check_budget(run, event)
         if self.limits.reached:
             failure = self.limits.reached, "error"
         idle = failure is None and run.agent == Cursor.name and not run.called
@@ -7094,8 +7109,12 @@ COMMAND_END = "command"  # the type of an event that stands for the failure of -
 
 
 def implied_end(run: Run | None) -> Event:
-    """What stands for the end of a run that no line states; without one, for that of the input."""
-    return SpokenEvent(run=run, unprinted=True, kind=IMPLIED)
+    """What stands for the end of a run that no line states, with what it took so far; without one,
+    for that of the input."""
+    took: dict[str, Any] = {}
+    if run is not None:
+        took = {"usage": run.counted.usage(), "total_cost_usd": run.counted.dollars}
+    return SpokenEvent(run=run, unprinted=True, kind=IMPLIED, decoded=took)
 
 
 def file_without_run(file: Source) -> Event:
@@ -7184,11 +7203,15 @@ class Sessions:
         """The events of lines, or what they are translated into, with their runs."""
         source, runs, unread = self.file, self.runs, self.maker.unread
         acts = [kind for kind in ACT_TYPES if kind not in unread]
-        types, name, run = self.going_on
+        types, name, run, tells = self.going_on
         for line, event in lines:
             source.at += 1
             going_on = event.type in types and event.session_id == name  # nearly always
-            if going_on and (run.started_ms is not None or b'"timestamp' not in line):
+            if (
+                going_on
+                and not (tells and tells in line)
+                and (run.started_ms is not None or b'"timestamp' not in line)
+            ):
                 run.events += 1
                 if event.type in acts:
                     event.raw, event.run = line, run
@@ -7214,7 +7237,7 @@ class Sessions:
                     yield from runs.ends()
             changed = session.run is not run or stated != name or (run and run.error)
             if changed or session.translator.skipped_types:
-                types, name, run = self.going_on = self.go_on(session, stated)
+                types, name, run, tells = self.going_on = self.go_on(session, stated)
 
     def go_on(self, session: Session, name: str | None) -> GoingOn:
         """What needs no look at it while it follows a line of a session: acts of Cursor's, and
@@ -7229,8 +7252,9 @@ class Sessions:
         if not session.agent or not (name or session is self.current):
             return NOT_GOING_ON  # what follows may show its agent, or belong to another one
         if not translator.translates:
-            return (ACT_TYPES, name, run) if name or session.key is None else NOT_GOING_ON
-        return translator.skipped_types if translator.goes_on(name) else (), name, run
+            return (ACT_TYPES, name, run, b"") if name or session.key is None else NOT_GOING_ON
+        types = translator.skipped_types if translator.goes_on(name) else ()
+        return types, name, run, translator.tells
 
     def is_rejected(self, line: bytes, event: Any) -> bool:
         """Report a line that isn't an event, or is in another wrapping than those of its FILE."""
@@ -7460,9 +7484,10 @@ class Sessions:
         yield implied_end(None)
 
 
-# Types of lines, the session that they name, and its run: they only count in it, or go on in it.
-GoingOn: TypeAlias = "tuple[Sequence[str | None], str | None, Any]"
-NOT_GOING_ON: GoingOn = ((), None, None)
+# Types of lines, the session that they name, and its run: they only count in it, or go on in it,
+# but for those that hold some bytes.
+GoingOn: TypeAlias = "tuple[Sequence[str | None], str | None, Any, bytes]"
+NOT_GOING_ON: GoingOn = ((), None, None, b"")
 
 
 def session_key(name: str | None) -> str | int | None:
@@ -7945,7 +7970,7 @@ TOKENS = {
 
 def result_numbers(event: Event) -> dict[str, float | None]:
     """The numbers that a result states: milliseconds, turns, dollars, tokens."""
-    members = details(event) if event.type == "result" else {}
+    members = details(event) if event.type == "result" or event.kind == IMPLIED else {}
     usage = as_object(members.get("usage"))
     return {
         "took": as_count(members.get("duration_ms")),

@@ -22,6 +22,7 @@ from support import (
     ROOT,
     assistant,
     completed,
+    convert,
     init,
     result,
     returned,
@@ -319,6 +320,46 @@ def test_a_run_may_use_so_much(options: tuple[str, ...], sample: str, why: str |
         assert (why is None) or ended.stderr.endswith(f" failed: {why}\n")
         if to == "runs" and why:
             assert f'"reason":"{why}","failure":"budget"' in ended.stdout.decode()
+
+
+def streamed(kind: str, **members: Any) -> bytes:
+    inner = {"type": kind, **members}
+    return line_of("stream_event", session_id="b", event=inner)
+
+
+def counts(identity: str, tokens: int, parent: str | None = None) -> bytes:
+    usage = {"input_tokens": 1, "output_tokens": tokens}
+    said = {"id": identity, "usage": usage, "content": [{"type": "text", "text": "So."}]}
+    return line_of("assistant", session_id="b", message=said, parent_tool_use_id=parent)
+
+
+BEGUN = line_of("system", subtype="init", session_id="b", cwd="/w", tools=[])
+STREAMED = streamed("message_start", message={"id": "m"}) + counts("m", 1)
+STREAMED += streamed("message_delta", delta={}, usage={"output_tokens": 30})
+DELTAS = streamed("content_block_delta", delta={"type": "text_delta", "text": "So."})
+
+
+@pytest.mark.parametrize(("lines", "tokens"), [
+    pytest.param(counts("m", 30) * 3, (1, 30), id="a message whose lines all state it"),
+    pytest.param(counts("m", 9) + counts("m", 30), (1, 30), id="its last line counts"),
+    pytest.param(counts("m", 9) + counts("n", 20, "t"), (2, 29), id="a sub-agent's"),
+    pytest.param(STREAMED + DELTAS, (1, 30), id="a delta of the message"),
+    pytest.param(counts("m", 30) + counts("n", 0).replace(b":1", b":0"), (1, 30), id="zeros"),
+])  # fmt: skip
+def test_tokens_count_as_lines_state_them_before_the_result(
+    lines: bytes, tokens: tuple[int, int]
+) -> None:
+    (row,) = convert(BEGUN + lines, "-t", "runs").objects
+    assert (row["tokens_in"], row["tokens_out"]) == tokens
+    for limit, reason in ((sum(tokens), "ended without"), (sum(tokens) - 1, "more than")):
+        (row,) = run("-t", "runs", "--max-tokens", str(limit), data=BEGUN + lines).objects
+        assert row["reason"].startswith(reason)
+    stated: Any = {"usage": {"input_tokens": 5, "output_tokens": 7}}
+    end = line_of(
+        "result", subtype="success", is_error=False, result="So.", session_id="b", **stated
+    )
+    (row,) = convert(BEGUN + lines + end, "-t", "runs").objects
+    assert (row["tokens_in"], row["tokens_out"]) == (5, 7)
 
 
 def test_a_call_that_is_said_again_is_one() -> None:

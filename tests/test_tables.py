@@ -130,6 +130,21 @@ def test_a_run_that_did_not_end(end: bytes, word: str) -> None:
     assert {*found} <= {word, "unfinished"}
 
 
+def test_a_run_that_was_killed_states_what_its_lines_did() -> None:
+    begun = {"type": "step_start", "sessionID": "s", "part": {"messageID": "m"}}
+    part = {"reason": "tool-calls", "cost": 0.25, "tokens": {"input": 3, "output": 5}}
+    step = {"type": "step_finish", "sessionID": "s", "part": part | {"messageID": "m"}}
+    (row,) = rows(
+        b"".join(json.dumps(line).encode() + b"\n" for line in (begun, step, begun)), "runs"
+    )
+    assert (row["verdict"], row["tokens_in"], row["tokens_out"]) == ("unfinished", 3, 5)
+    assert row["cost_usd"] == 0.25
+    usage = {"input_tokens": 9, "output_tokens": 2}  # of what was not over
+    said = {"id": "m", "usage": usage, "content": [{"type": "text", "text": "a long text " * 9}]}
+    (row,) = rows(b"".join(claude({"type": "assistant", "message": said})), "runs")
+    assert (row["tokens_in"], row["tokens_out"], row["cost_usd"]) == (9, None, None)
+
+
 @pytest.mark.parametrize(("why", "wait"), [
     ("429: please try again in 1m 30s", 90_000), ("Retry after 12.5 seconds", 12_500),
     ("Your quota will reset after 3h22m10s.", 12_130_000), ("try again in 6m0.5s", 360_500),
