@@ -3549,6 +3549,14 @@ CURSOR_TYPES = SHARED_TYPES | word_set(
 CURSOR_ALONE = CURSOR_TYPES - SHARED_TYPES - {"system"}
 ACT_TYPES: Sequence[str | None] = ("assistant", "thinking", "tool_call")  # of the agent itself
 STRUCTURED = ("structured_output", "structured_result")  # of results: the answer by a schema
+
+
+def structured_answer(result: Mapping[str, Any]) -> str:
+    """The answer by a schema that a result holds, as JSON, or ""."""
+    asked = next((result[key] for key in STRUCTURED if result.get(key) is not None), None)
+    return "" if asked is None else encode_json(asked).decode()
+
+
 KINDS = dict.fromkeys(("user", *ACT_TYPES), ACT) | {"result": END}
 PLAN = "plan"  # the subtype of words that a question of the agent's holds
 ANOTHER = object()  # stands for the ID of a message that differs from all others
@@ -4370,9 +4378,8 @@ class Claude(Translator):
             ended = named or "error"
         if ended != "success" and was_interrupted(line):
             own["error"] = "interrupted"
-        asked = next((own[key] for key in STRUCTURED if own.get(key) is not None), None)
-        if asked is not None and not own.get("result"):
-            own["result"] = encode_json(asked).decode()
+        if not own.get("result") and (asked := structured_answer(own)):
+            own["result"] = asked
         repeats_host = own.get("result") == self.words_of_host != ""
         if repeats_host and self.latest_main == "assistant":  # whose words are the answer
             own.pop("result")
@@ -6659,6 +6666,7 @@ class Run:
         self.reason: str | None = None  # why it failed
         self.left_out: bool | None = None  # it is left out, and nothing of it counts
         self.calls: dict[str | None, Event] = {}  # started and not finished, by call_id
+        self.failed: dict[str | None, Event] = {}  # the last that failed, where gates see calls
         self.cwd = ""  # as its init states
         self.rejected = collections.Counter[str]()  # lines that aren't events, by what they are
         self.matches: Matches = {}  # of --fail-on
@@ -6788,6 +6796,8 @@ class Runs:
         elif event.subtype == "completed":
             event.started = run.calls.pop(event.call_id, None)
             run.called += event.started is None
+            if self.fail_on and outcome_of(event).status != "ok":
+                remember(run.failed, event.call_id, event)
         if self.locates:
             event.where = self.where()
 
@@ -6940,6 +6950,15 @@ class Runs:
                 if why := choice.falls_short(event, self.where()):
                     run.nearly[choice.text] = f": {self.redacted(why, 'command', run)}"
 
+    def check_denials(self, run: Run, event: Event) -> None:
+        """Match the calls that failed, and of which only the result says that they were denied."""
+        for denial in Node(details(event)).each("permission_denials") if run.failed else ():
+            identity = as_text(denial["tool_use_id"])
+            if call := run.failed.pop(identity, None):
+                run.calls[identity] = call  # what matched it before doesn't count again
+                self.check_selectors(as_denied(call), run.matches)
+                del run.calls[identity]
+
     def note_act(self, run: Run, event: Event) -> None:
         """Note what the agent itself did last: it called a tool, or wrote words."""
         if event.parent_tool_use_id is not None:
@@ -6962,6 +6981,7 @@ class Runs:
         if event.session_id not in (None, run.session):  # only the last line names it
             run.session = event.session_id
             self.name(run)
+        self.check_denials(run, event)
         if self.limits.counts:
             self.check_budget(run, event)
         if self.limits.reached:
@@ -7019,6 +7039,7 @@ class Runs:
         if run.events > 1 or not run.succeeded:
             session.file.has_lines_of_run = True
         run.calls.clear()  # they refer to the run, and events are not collected
+        run.failed.clear()
         self.reporter.report_unshown(self.file)
         run.rejected += self.file.take_counts()
 
@@ -7124,6 +7145,15 @@ def file_without_run(file: Source) -> Event:
 
 def no_run(name: str, why: str, word: str | None) -> Event:
     return SpokenEvent(subtype=word, text=why, where=name, unprinted=True, kind=NO_RUN)
+
+
+def as_denied(call: Event) -> Event:
+    """A call that has ended, as if it had been denied."""
+    bodies = {
+        key: {**body, "result": {"permissionDenied": {}}} if isinstance(body, dict) else body
+        for key, body in call_of(call).items()
+    }
+    return replace(call, decoded={**details(call), "tool_call": bodies})
 
 
 def is_act(event: Event) -> bool:
@@ -12610,9 +12640,10 @@ def end_words(event: Event, notes: RunNotes, *, final: bool) -> list[str]:
     segments.close()
     good = event.type == "result" and event.run.succeeded
     members = details(event) if good else {}
-    stated = "" if segments.planned else first_text(members.get("result"))
+    asked = structured_answer(members)
+    stated = "" if segments.planned else first_text(members.get("result"), asked)
     # A filtered stream may hold no other words.
-    rest, asked = "".join(line), members.keys() & STRUCTURED
+    rest = "".join(line)
     # Some say the answer in their last line alone; others repeat words there, the last or all.
     said, repeated = ("".join(text.split()) for text in (segments.answer, stated))
     all_said = repeated.endswith(said) and len(repeated) <= segments.letters

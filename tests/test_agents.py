@@ -427,6 +427,9 @@ STREAMS: dict[str, Stream] = {
     "claude-denied-and-answered": ok([CLAUDE_INIT, says("assistant", use(command="rm a")),
         says("user", returned("This command requires approval", error=True)), DENIED],
         "{not shell} rm a (permission denied: This command requires approval)"),
+    "claude-denied-and-only-its-result-says-so": ok([CLAUDE_INIT, says("assistant", use(command="rm a")),
+        says("user", returned("no rule covers a", error=True)), DENIED],
+        "{not shell} rm a (error: no rule covers a)"),
     "claude-line-comes-again": ok([CLAUDE_INIT, says("assistant", use()), *[says("user", returned())] * 2,
         CLAUDE_OK], "{shell}"),
     "claude-api-error-killed": fails([CLAUDE_INIT,
@@ -556,6 +559,8 @@ def test_answer_by_a_schema(member: str) -> None:
     assert view(data, messages="final").lines == ['{"age":3}']
     [result] = convert(data, "-t", "json").lines
     assert json.loads(result)["result"] == '{"age":3}'
+    nobodys = {name: value for name, value in ended.items() if name != "uuid"}
+    assert view(stream([nobodys]), messages="final").lines == ['{"age":3}']
 
 
 NATIVE = ("-t", "stream-json", "--thinking", "-r", "secrets")
@@ -816,9 +821,19 @@ def test_selectors_know_tools_of_servers() -> None:
 
 
 def test_fail_on_a_denied_call() -> None:
-    for name in ("claude-denied-and-never-answered", "gemini-denied", "copilot-denied"):
+    denied = "claude-denied-and-never-answered claude-denied-and-only-its-result-says-so"
+    for name in (*denied.split(), "gemini-denied", "copilot-denied"):
         assert convert(stream(STREAMS[name][0]), "--fail-on", "status=denied").status == 1
     assert convert(stream(STREAMS["codex-declined"][0]), "--fail-on", "status=rejected").status == 1
+    late = stream(STREAMS[denied.split()[1]][0])
+    for to in ("runs", "cursor"):
+        assert convert(late, "-t", to, "--fail-on", "shell,status=denied").stderr.endswith(
+            "matched at stdin:4\n"
+        )
+    assert convert(late, "--fail-on", "shell").stderr.endswith(
+        "--fail-on shell matched at stdin:2\n"
+    )
+    assert convert(late, "--fail-on", "edit,status=denied").status == 0
 
 
 @pytest.mark.parametrize(("selector", "status"), [
