@@ -29,6 +29,7 @@ from planting import (
     plant,
     randomly_spelled,
     redact,
+    scanner,
     stands_in,
 )
 from support import (
@@ -970,7 +971,7 @@ def test_a_value_that_is_known_uncovers_nothing(
 ) -> None:
     """What is hidden with known and learnt values is a superset of what is hidden without them."""
     usable = [*filter(agentfmt.is_usable, values)]
-    alone, knowing = agentfmt.Scanner({}, {}), agentfmt.Scanner({"x": usable}, {})
+    alone, knowing = scanner(), agentfmt.Scanner({"x": usable}, {})
     knowing.copies = agentfmt.Learnt(agentfmt.Learnt())
     for value in learnt:
         knowing.copies.learn(value)
@@ -1270,7 +1271,7 @@ def test_what_the_end_of_a_foreign_call_repeats(name: str, view: tuple[str, ...]
     ('password = "s3cr3tV4lue99x8."', 'password = "[REDACTED:assignment]"'),
 ])  # fmt: skip
 def test_the_full_stop_of_a_sentence_is_no_part_of_a_value(text: str, left: str) -> None:
-    assert agentfmt.Scanner({}, {}).conceal(text) == left
+    assert hide(text) == left
 
 
 WHY_NOT = "not hidden, because it is shorter than 8 characters, or a path, a number or a boolean"

@@ -29,6 +29,7 @@ from planting import (
     made,
     pem,
     redact,
+    scanner,
     spellings,
 )
 from support import scanner_of, sections
@@ -129,11 +130,10 @@ def test_tokens_are_found_anywhere(surroundings: str) -> None:
 @pytest.mark.parametrize("ascii_only", [True, False])
 def test_lines_that_hold_a_token_are_looked_at(surroundings: str, ascii_only: bool) -> None:
     """What is searched first in raw lines knows all that JSON may put before a token."""
-    scanner = Scanner({}, {})
     for number in range(len(agentfmt.RULES)):
         text = surroundings.format(made(f"<rule {number}>").text)
         raw = json.dumps({"text": text}, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
-        assert [*scanner.suspects([raw])] == [0], raw
+        assert [*scanner().suspects([raw])] == [0], raw
 
 
 KEY = made("AKIA<16 base32>").text
@@ -145,7 +145,7 @@ IMAGE = made("<3000 base64>").text + f"/{KEY}/" + made("<3000 base64>", 1).text
 def test_what_looks_like_a_token_in_an_image_is_left(before: str, after: str) -> None:
     text = f"{before}{IMAGE}{after}"
     assert hide(text) == text
-    assert not Scanner({}, {}).suspects([text.encode()])
+    assert not scanner().suspects([text.encode()])
 
 
 @pytest.mark.parametrize(("text", "left"), [
@@ -163,12 +163,12 @@ def test_what_stands_beside_an_image_is_found(text: str, left: int) -> None:
     hidden = hide(text)
     assert "[REDACTED:" in hidden
     assert hidden.count(KEY) == left
-    assert Scanner({}, {}).suspects([text.encode()])
+    assert scanner().suspects([text.encode()])
 
 
 def test_values_and_patterns_of_the_user_are_found_in_images() -> None:
-    for scanner in (Scanner({"known": [KEY]}, {}), Scanner({}, {"user": KEY})):
-        assert KEY not in hide(IMAGE, scanner)
+    for knowing_it in (Scanner({"known": [KEY]}, {}), Scanner({}, {"user": KEY})):
+        assert KEY not in hide(IMAGE, knowing_it)
 
 
 def test_tokens_side_by_side() -> None:
@@ -546,9 +546,7 @@ def cells(lines: list[str]) -> Iterator[tuple[str, str]]:
 def test_no_part_of_a_password_is_left(kinds: str, template: str) -> None:
     for value in (value for kind in kinds for value in VALUES[kind]):
         text = template.replace("{}", value)
-        seen = agentfmt.Scanner({}, {}).suspects(
-            [b"x", text.encode(), agentfmt.encode_json({"a": text})]
-        )
+        seen = scanner().suspects([b"x", text.encode(), agentfmt.encode_json({"a": text})])
         # The first look, at all texts of an event together; it misses two, behind "db.password=".
         assert seen == {1, 2} or (template[:3] == "db." and value in ("h6J,k2Ls9Dp4", "x7K;pQ2v"))
         shown = hide(text)
