@@ -26,9 +26,11 @@ from support import (
     HERE,
     TOKEN,
     assistant,
+    claude,
     completed,
     content,
     convert,
+    delta,
     event,
     init,
     interleaved,
@@ -47,10 +49,6 @@ import agentfmt
 
 LIMIT, TIME_LIMIT = 2.2, 3.0
 Kind = Callable[[int], "tuple[Any, tuple[str, ...]]"]  # data, or FILEs of it, and options
-
-
-def claude(*blocks: Any, role: str = "assistant", **more: Any) -> bytes:
-    return event(role, message={"role": role, "content": [*blocks]}, **more)
 
 
 def nested(count: int) -> bytes:
@@ -91,10 +89,6 @@ def plain(make: Callable[[int], bytes], *options: str) -> Kind:
     return lambda count: (make(count), options)
 
 
-def deltas(text: str) -> bytes:
-    return assistant(text, timestamp_ms=1)
-
-
 def many(option: str, value: str) -> Kind:
     def kind(count: int) -> tuple[bytes, tuple[str, ...]]:
         data = run_of(shell("make && ls | wc") * 200)
@@ -117,13 +111,13 @@ KINDS: dict[str, Kind] = {
     "inits": plain(lambda n: init() * n),
     "prompts": repeated(user()),
     "results": plain(lambda n: result() * n),
-    "deltas": repeated(deltas("Some words. ")),
-    "deltas, one line": repeated(deltas("word ")),
-    "deltas, a paragraph": repeated(deltas("word\n")),
-    "deltas, a list": repeated(deltas("* item **x\n")),
-    "deltas, a table": repeated(deltas("| a | b |\n")),
-    "deltas, code": repeated(deltas("```\n")),
-    "replays": repeated(deltas("a") + assistant("a")),
+    "deltas": repeated(delta("Some words. ")),
+    "deltas, one line": repeated(delta("word ")),
+    "deltas, a paragraph": repeated(delta("word\n")),
+    "deltas, a list": repeated(delta("* item **x\n")),
+    "deltas, a table": repeated(delta("| a | b |\n")),
+    "deltas, code": repeated(delta("```\n")),
+    "replays": repeated(delta("a") + assistant("a")),
     "thoughts": repeated(thinking("Some words. ")),
     "calls": repeated(started() + completed()),
     "open calls": plain(lambda n: run_of(*(started(f"c{k}") for k in range(n)))),

@@ -420,6 +420,10 @@ def assistant(text: str, session: str | None = SESSION, **members: Any) -> bytes
     return event("assistant", message=message(text), session=session, **members)
 
 
+def delta(text: str, **members: Any) -> bytes:
+    return assistant(text, timestamp_ms=1, **members)
+
+
 def thinking(text: str = "hm", session: str | None = SESSION) -> bytes:
     return event("thinking", subtype="delta", text=text, session=session)
 
@@ -483,6 +487,11 @@ def interleaved(*streams: Iterable[bytes]) -> list[bytes]:
     return [line for lines in itertools.zip_longest(*streams) for line in lines if line]
 
 
+def claude(*blocks: Any, role: str = "assistant", **more: Any) -> bytes:
+    """A message of Claude's."""
+    return event(role, message={"role": role, "content": [*blocks]}, **more)
+
+
 def use(name: str = "Bash", identity: str = "t1", **given: Any) -> dict[str, Any]:
     """Claude's block for a call."""
     return {"type": "tool_use", "id": identity, "name": name, "input": given}
@@ -491,6 +500,29 @@ def use(name: str = "Bash", identity: str = "t1", **given: Any) -> dict[str, Any
 def returned(answer: Any = "ok", identity: str = "t1", *, error: bool = False) -> dict[str, Any]:
     """Claude's block for what a call returned."""
     return {"type": "tool_result", "tool_use_id": identity, "content": answer, "is_error": error}
+
+
+# ---------------------------------------------------------------- time
+
+
+class Hung(BaseException):
+    """Not an Exception: nothing catches it."""
+
+
+@contextlib.contextmanager
+def limit(seconds: float) -> Iterator[None]:
+    """Raises Hung after so many seconds of computing, even within an expression."""
+
+    def give_up(*_: object) -> None:
+        raise Hung
+
+    before = signal.signal(signal.SIGVTALRM, give_up)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 # ---------------------------------------------------------------- values of any shape

@@ -21,6 +21,7 @@ from support import (
     below,
     completed,
     convert,
+    delta,
     event,
     init,
     result,
@@ -190,10 +191,6 @@ def test_no_call_is_below_itself() -> None:
 
 def test_words_are_exported_once_each_part_between_calls() -> None:
     """Whether they came in deltas, whole or both: a call ends what a replay repeats."""
-
-    def delta(text: str) -> bytes:
-        return assistant(text, timestamp_ms=1)
-
     first = [delta("I "), delta("look."), assistant("I look.")]
     then = [delta("It "), delta("works."), assistant("It works.")]
     stream = [init(), *first, started(), completed(), *then, result()]

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import ast
 import collections
-import contextlib
 import functools
 import importlib
 import json
 import random
 import re
-import signal
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,7 +22,7 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import content, convert, corpus, string_paths
+from support import Hung, content, convert, corpus, limit, string_paths
 
 import agentfmt
 
@@ -32,26 +30,6 @@ parser = importlib.import_module("re._parser" if sys.version_info >= (3, 11) els
 
 with open(agentfmt.__file__, encoding="utf-8") as module:
     SOURCE = module.read()
-
-
-class Hung(BaseException):
-    """Not an Exception: nothing catches it."""
-
-
-@contextlib.contextmanager
-def limit(seconds: float) -> Iterator[None]:
-    """Raises Hung after so many seconds of computing, even within an expression."""
-
-    def give_up(*_: object) -> None:
-        raise Hung
-
-    before = signal.signal(signal.SIGVTALRM, give_up)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
 
 
 # ---------------------------------------------------------------- every expression

@@ -21,6 +21,7 @@ from support import (
     IMPATIENT,
     ROOT,
     assistant,
+    claude,
     completed,
     convert,
     init,
@@ -39,10 +40,6 @@ from agentfmt import Activity, Limits
 
 WHOLE, OPENED = whole_run().decode(), (init() + started()).decode()
 TASK = {"task_id": "b1", "tool_use_id": "t1"}
-
-
-def claude(*blocks: Any, role: str = "assistant", **more: Any) -> bytes:
-    return line_of(role, message={"role": role, "content": [*blocks]}, **more)
 
 
 BACKGROUND = b"".join(

@@ -4,14 +4,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import html
 import itertools
 import json
 import random
 import re
-import signal
 import string
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -32,7 +30,7 @@ from planting import (
     scanner,
     spellings,
 )
-from support import scanner_of, sections
+from support import limit, scanner_of, sections
 
 import agentfmt
 from agentfmt import Scanner
@@ -647,21 +645,7 @@ def test_pattern_is_held_against_each_line() -> None:
 
 # ---------------------------------------------------------------- time
 
-
-@contextlib.contextmanager
-def soon() -> Iterator[None]:
-    """Many times what linear work takes, of this process alone; quadratic work takes longer."""
-
-    def late(*_: object) -> None:
-        pytest.fail("this takes more than linear time")
-
-    before = signal.signal(signal.SIGVTALRM, late)
-    signal.setitimer(signal.ITIMER_VIRTUAL, 6)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
+SOON = 6  # seconds: many times what linear work takes; quadratic work takes longer
 
 
 @functools.cache
@@ -689,20 +673,20 @@ TRAPS = [
 @pytest.mark.parametrize("trap", TRAPS)
 def test_time_is_linear(trap: str) -> None:
     patient().spans(b"")
-    with soon():
+    with limit(SOON):
         patient().spans((trap * (20_000 // len(trap))).encode())
 
 
 @pytest.mark.parametrize("trap", ["a", "a" * 6000 + ",", "a" * 6000 + '"', "a" * 6000 + " "])
 def test_images_are_linear(trap: str) -> None:
     text = (trap * (10_000_000 // len(trap))).encode()
-    with soon():
+    with limit(SOON):
         Scanner({}, {}).suspects([text])
 
 
 def test_nested_escapes_are_linear() -> None:
     text = "".join("password=" + "\\" * n + '"' for n in range(300))
-    with soon():
+    with limit(SOON):
         patient().spans(text.encode())
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from support import assistant, completed, convert, event, result, started
+from support import assistant, completed, convert, delta, event, result, started
 
 import agentfmt
 
@@ -18,10 +18,6 @@ CALL = started() + completed()
 QUERY = event("interaction_query", subtype="request", query_type="web")
 THINKING = event("thinking", subtype="delta", text="hm")
 CONNECTION = event("connection", subtype="reconnecting")
-
-
-def delta(text: str, **members: Any) -> bytes:
-    return assistant(text, timestamp_ms=1, **members)
 
 
 def replay(text: str) -> bytes:
