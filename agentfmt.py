@@ -9502,8 +9502,8 @@ def expression(text: str, *, latin: bool = True) -> Any:
 
 
 def spellings(value: str) -> set[bytes]:
-    """What shows a value: itself and its lines, as programs spell them in JSON, URLs and HTML, and
-    in base64."""
+    """What shows a value: itself and its lines, as programs spell them in JSON, URLs, HTML and
+    shells, in base64 and in hex."""
     import html
     from urllib.parse import quote, quote_plus
 
@@ -9514,9 +9514,9 @@ def spellings(value: str) -> set[bytes]:
         urls = {quote(data, safe=safe) for safe in ("", "/", "!*'();:@&=+$,/?#[]~")}
         urls |= {quote_plus(data), quote(quote(data, safe=""))}
         shown |= urls | {re.sub("%..", lambda code: code[0].lower(), url) for url in urls}
-        shown |= {whole, html.escape(whole)}
+        shown |= {whole, html.escape(whole), re.sub(r"([^\w\n])", r"\\\1", whole)}
         shown |= {again for text in in_json(whole) for again in (text, text.replace("/", "\\/"))}
-        shown |= in_base64(data)
+        shown |= in_base64(data) | {data.hex(), data.hex().upper()}
     halves = {ASTRAL.sub(lambda char: surrogates(char[0]), text) for text in shown}
     return {to_utf8(text) for text in shown | halves}  # events may cut a pair
 
@@ -9559,20 +9559,21 @@ def surrogates(char: str) -> str:
 class KnownValues:
     """Values that are searched for in all their spellings."""
 
-    def __init__(self, named: Iterable[tuple[str, str]] = ()) -> None:
-        self.forms: dict[bytes, str] = {}  # and the names of their values
-        for name, value in named:
-            self.add(name, value)
+    def __init__(self, forms: dict[bytes, str]) -> None:
+        self.forms = forms  # and the names of their values
 
-    def add(self, name: str, value: str) -> None:
-        self.forms |= dict.fromkeys(spellings(value), name)
+    def add(self, forms: dict[bytes, str]) -> None:
+        self.forms |= forms
         self.__dict__.pop("pattern", None)
         self.__dict__.pop("heads", None)
 
     @functools.cached_property
     def pattern(self) -> Any:
-        """An expression for all spellings, the longest first."""
-        return expression("|".join(map(escaped, sorted(self.forms, key=len)[::-1])) or NO_MATCH)
+        """An expression for all spellings, the longest first. Each run has its own."""
+        import re2
+
+        forms = b"|".join(map(re.escape, sorted(self.forms, key=len)[::-1]))
+        return re2.compile(forms or NO_MATCH, options())
 
     @functools.cached_property
     def heads(self) -> tuple[bytes, ...]:
@@ -9597,7 +9598,7 @@ class KnownValues:
                 at += 1
 
 
-NO_MATCH = r"[^\x00-\xff]"
+NO_MATCH = rb"[^\x00-\xff]"
 BLANK = regex(rb"[ \t\r\n]")
 LEAST_BEGUN = 4  # bytes at the end of a text that may begin a known value
 
@@ -10514,7 +10515,7 @@ WRAPPED_BASE64 = r"[A-Za-z0-9+/]{60}(\r?\n|(?:\\+r)?\\+n)"
 
 def shown_in(text: bytes, known: KnownValues) -> Iterator[Span]:
     """The spans of known values, also in wrapped base64."""
-    if not known.forms:
+    if not known.forms:  # nearly always
         return
     yield from known.spans(text)
     if changes := [(*end.span(1), b"") for end in expression(WRAPPED_BASE64).finditer(text)]:
@@ -10544,7 +10545,7 @@ class Scanner:
         import re2  # noqa: F401 (without it nothing can be found)
 
         values = [(name, value) for name, stated in known.items() for value in stated]
-        self.known = KnownValues(values)
+        self.known = KnownValues({form: name for name, text in values for form in spellings(text)})
         self.copies: Learnt | None = None  # of the run whose events are being redacted
         self.recent: dict[Any, list[Span]] = {}  # what was found in the last texts
         self.patterns = {name: user_expression(name, text) for name, text in patterns.items()}
@@ -10690,7 +10691,7 @@ class Scanner:
         for _ in range(ROUNDS):
             more = self.found(mask(bare, spans) if spans else bare, areas, whole)
             if not more and known is None:
-                more = known = [*self.known_in(text, spans)]
+                more = known = [*self.known_in(text, spans, whole)]
             if not more:
                 break
             spans = merged(more + spans)
@@ -10706,12 +10707,12 @@ class Scanner:
         found = [span for finder in dict.fromkeys(finders) for span in finder(text)]
         return found + [span for begin, end, _ in areas for span in self.assigned(text, begin, end)]
 
-    def known_in(self, text: bytes, spans: list[Span]) -> Iterator[Span]:
+    def known_in(self, text: bytes, spans: list[Span], whole: bool) -> Iterator[Span]:
         """The spans of values that are known, or become known by what was found."""
         yield from shown_in(text, self.known)
         if self.copies is not None:
             yield from shown_in(text, self.copies)
-            yield from self.copies.taught(text, spans)
+            yield from self.copies.taught(text, spans, whole=whole)
 
     def masked(self, text: bytes) -> bytes:
         """A text with its markers made unrecognizable; positions stay."""
@@ -10787,28 +10788,44 @@ class Learnt(KnownValues):
     run, or the last ``of_all`` runs, for what is printed outside of events."""
 
     def __init__(self, of_all: Learnt | None = None) -> None:
-        super().__init__()
+        super().__init__({})
         self.of_all = of_all
+        self.size = 0  # bytes of all forms
 
-    def learn(self, value: str, name: str = "assignment") -> bool:
-        """Know a value from now on, unless its run has shown too many; is it a new one?"""
-        size = sum(map(len, self.forms))
-        is_known = to_utf8(value) in self.forms or (self.of_all and size > MAX_LEARNT)
+    def add(self, forms: dict[bytes, str]) -> None:
+        super().add(forms)
+        self.size += sum(map(len, forms))
+        while not self.of_all and self.size > 16 * MAX_LEARNT:
+            oldest = next(iter(self.forms))
+            del self.forms[oldest]
+            self.size -= len(oldest)
+
+    def learn(self, value: str, name: str = "assignment") -> dict[bytes, str]:
+        """Know a value from now on, unless its run has shown too many: its forms, if it is new."""
+        is_known = to_utf8(value) in self.forms or (self.of_all and self.size > MAX_LEARNT)
         if is_known or not is_worth_knowing(value):
-            return False
-        self.add(name, value)
-        if self.of_all:
-            self.of_all.learn(value, name)
-        while not self.of_all and sum(map(len, self.forms)) > 16 * MAX_LEARNT:
-            del self.forms[next(iter(self.forms))]
-        return True
+            return {}
+        forms = dict.fromkeys(spellings(value), name)
+        for values in filter(None, (self, self.of_all)):
+            values.add({form: name for form in forms if form not in values.forms})
+        return forms
 
-    def taught(self, text: bytes, spans: Iterable[Span]) -> Iterator[Span]:
-        """The copies of values that are found in a text, behind them: what came before stays."""
+    def taught(self, text: bytes, spans: Iterable[Span], *, whole: bool = True) -> Iterator[Span]:
+        """The copies of values that are found in a text; of words, which come line by line, what
+        came before their line stays."""
         for begin, end, name in spans:
             value = text[begin:end].decode("utf-8", "replace")
-            if name in TOLD and self.learn(value, name):
-                yield from KnownValues([(name, value)]).spans(text, end)
+            if name in TOLD and (forms := self.learn(value, name)):
+                since = 0 if whole else text.rfind(b"\n", 0, begin) + 1
+                yield from (copy for copy in shown_in(text, KnownValues(forms)) if copy[0] >= since)
+
+    def holds(self, line: bytes) -> bool:
+        """Does a raw line, or any text, hold a copy of one of these values?"""
+        if not self.forms:  # nearly always
+            return False
+        text = line.replace(rb"\\", b"\\")
+        plain = splice(text, plain_reading(text))
+        return any(next(shown_in(copy, self), None) for copy in {line, text, plain})
 
     def hidden_in(self, text: str) -> str:
         """A text without these values; of one that is cut off, without its beginning."""
@@ -11185,6 +11202,7 @@ class EventRedactor:
         assigned = secret_members(rest) if self.scanner else set[int]()
         suspects = self.suspects([to_utf8(string.text) for string in rest])
         doubtful = {*assigned, *(rest[number].start for number in suspects)}
+        has_copies = self.is_copy_in(raw)
         names: dict[tuple[int, str], int] = {}  # equal markers of names in one object
         hidden = event.hidden = collections.Counter[str]()
 
@@ -11192,7 +11210,7 @@ class EventRedactor:
             if string.start in decided:
                 hidden.update(new_markers(decided[string.start], string.text))
                 return decided[string.start]
-            if string.start not in doubtful and not self.is_copy_in(string.text):
+            if not (has_copies or string.start in doubtful):
                 return string.text
             new = self.redact_string(string, event.type, cwd, whole=string.start in assigned)
             if new != string.text:
@@ -11308,12 +11326,10 @@ class EventRedactor:
             return []
         return merged(self.scanner.given(self.scanner.masked(text)))
 
-    def is_copy_in(self, text: str | bytes) -> bool:
+    def is_copy_in(self, text: bytes) -> bool:
         """Does a text hold a value that its run has shown behind a name of a secret?"""
         values = self.scanner.copies if self.scanner else None
-        if not values or not values.forms:  # nearly always
-            return False
-        return bool(values.pattern.search(to_utf8(text) if isinstance(text, str) else text))
+        return values is not None and values.holds(text)
 
     def told_apart(self, identity: str, new: str) -> str:
         """What stands for an identity that had to change: another one for each."""
@@ -11682,7 +11698,7 @@ class Redactor:
         texts = [passage.undecided(whole=passage.closed or overdue) for passage in passages]
         suspects = self.redaction.suspects([*map(to_utf8, texts)]) if texts else ()
         for number, (passage, text) in enumerate(zip(passages, texts, strict=True)):
-            suspect = number in suspects or self.redaction.is_copy_in(text)
+            suspect = number in suspects or self.redaction.is_copy_in(to_utf8(text))
             if suspect:  # what stands before it doesn't change by what it shows
                 self.release(state, passages[number:])
             whole, cut_off = passage.closed or overdue, passage.cut_off or overdue
@@ -11737,11 +11753,15 @@ class Redactor:
     def rewrite(self, events: list[Any], cwd: str | None, copies: Learnt) -> list[Event]:
         """Events with those redacted that need it; a line that is printed in place of its events
         changes by the edits of all of them."""
-        if not copies.forms and all(event.redacted is None for event in events):
+        if copies.holds(b"\n".join(map(searched_line, events))):
+            for event in events:  # it may hold a copy of what one before it showed
+                if event.redacted is None and copies.holds(searched_line(event)):
+                    event.redacted = words_of(event)
+        elif all(event.redacted is None for event in events):
             return events
         done: list[Event] = []
         for line, group in itertools.groupby(events, operator.attrgetter("original")):
-            parts = [*map(self.with_copies, group)]
+            parts = [*group]
             changes = any(part.redacted is not None for part in parts)
             if line and changes:
                 whole = join_words(line, parts)
@@ -11752,12 +11772,6 @@ class Redactor:
                     part.hidden = whole.hidden if part is parts[-1] else None
             done += parts
         return done
-
-    def with_copies(self, event: Any) -> Any:
-        """An event; it may hold a copy of what an event before it showed."""
-        if event.redacted is None and self.redaction.is_copy_in(searched_line(event)):
-            event.redacted = words_of(event)
-        return event
 
     def rewritten(self, event: Any, cwd: str | None) -> Any:
         # No output reads the words of what is printed as another line.

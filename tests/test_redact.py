@@ -938,6 +938,55 @@ def test_what_was_hidden_once_stays_hidden(text: str, to: str) -> None:
     assert value.encode() not in redact(data, "-t", to, "-r", "secrets").stdout
 
 
+def wrapped(text: str, width: int) -> str:
+    return "\n".join(text[at : at + width] for at in range(0, len(text), width))
+
+
+ODD = "kQ7/xv+2Lm=Zt8w"  # has what URLs, shells, HTML and JSON escape
+ENCODED = {
+    "URL": quote(ODD, safe=""), "shell": re.sub(r"(\W)", r"\\\1", ODD), "hex": ODD.encode().hex(),
+    "HEX": ODD.encode().hex().upper(), "slash": ODD.replace("/", "\\/"), "entity": ODD.replace("+", "&#43;"),
+    "code points": "".join(f"\\u{ord(char):04x}" for char in ODD),
+    "bytes": "".join(f"\\x{ord(char):02x}" for char in ODD),
+    "JSON": json.dumps(json.dumps({"a": ODD})), "basic": base64.b64encode(f"bob:{ODD}".encode()).decode(),
+    "wrapped 76": wrapped(base64.b64encode(b"x" * 50 + ODD.encode() + b"y" * 30).decode(), 76),
+    "wrapped 64": wrapped(base64.b64encode(b"x" * 41 + ODD.encode() + b"y" * 30).decode(), 64),
+}  # fmt: skip
+LEFT = {
+    "JSON": r'"{\"a\": \"*\"}"',
+    "basic": "Ym9iOm*w==",
+    "wrapped 76": f"{'eHh4' * 16}eHh*\nd{'5eXl' * 9}5eXk=",
+    "wrapped 64": f"{'eHh4' * 13}eHh*\nd{'5eXl' * 9}5eXk=",
+}
+
+
+@pytest.mark.parametrize("how", ENCODED)
+@pytest.mark.parametrize("place", ["output", "words", "member"])
+def test_a_copy_is_hidden_however_it_is_spelled(how: str, place: str) -> None:
+    """Also where a line of the stream escapes the escapes."""
+    text, left = ENCODED[how], LEFT.get(how, "*")
+    left += "\n" * (place == "words")
+    copy = {
+        "output": shell(text),
+        "words": assistant(text + "\n"),
+        "member": event("x", text=text),
+    }[place]
+    data = init() + shell(f"DB_PASSWORD={ODD}\n") + copy + result()
+    shown = json.loads(redact(data, *SECRETS).stdout.splitlines()[2])
+    texts = [text.replace("[REDACTED:assignment]", "*") for text in strings(shown) if "[RE" in text]
+    assert texts == [left]
+
+
+def test_a_copy_in_the_same_text_is_hidden_before_it_was_told() -> None:
+    """Of words, which leave line by line, on the same line."""
+    output = shell(f"# was {COPIED}\nDB_PASSWORD={COPIED}\n")
+    words = assistant(f"{COPIED}\nSet {COPIED}: DB_PASSWORD={COPIED}\n")
+    assert COPIED.encode() not in redact(init() + output + result(), *SECRETS).stdout
+    data = init() + words + result()
+    assert redact(data, *SECRETS).stdout.count(COPIED.encode()) == 1
+    assert redact(one_byte_at_a_time(data), *SECRETS).stdout.count(COPIED.encode()) == 1
+
+
 @pytest.mark.parametrize(("value", "known"), [
     *((value, True) for value in ("Cactus2026?", "woshimima88", "pgpsignature2")),  # of people
     *((value, False) for value in ("production1", "changeme", "x9Kq2")),  # words
