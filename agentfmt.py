@@ -9795,7 +9795,9 @@ TO_BLANK = regex(
     rb"(?![@bBfFrRuU]{1,2}[\"'`])[^\s\"'`\\](?:[^\s\"'`\\,;&]|[,;&](?![\w.-]+=)"
     rb"|\\[^\s\"'`\\nrtux]|\\?[\"'`](?=[\w!#$%^*@?~])(?![\w.-]*[=:]|[\w.-]*[\"'`]))*"
 )
-WORD_REST = regex(rb"(?:(?:[,;)}\]&>\"]|\\(?![nrtux])){1,2}[\w!#$%^*@?~+-]+)+(?=\\+[nr]|\s|\Z)")
+WORD_REST = regex(
+    rb"(?:(?:[,;)}\]&>\"']|\\(?![nrtux])){1,2}[\w!#$%^*@?~+-]+)+(?=\\+[nr]|\\*[\"'`]|[,;)]?(?:\s|\Z))"
+)
 DIGIT = regex(rb"[0-9]")
 ELEMENT = regex(rb"(?![\"'`][.,)+])[^<>\n]+(?=\\?</)")
 QUOTE_ENDS = {quote: re.compile(rb"[%b\r\n]" % quote) for quote in (b'"', b"'", b"`")}
@@ -10935,17 +10937,19 @@ def assigned_value(text: bytes, begin: int, end: int, name: str) -> Span | None:
         value = value_of(text, end, between.end(), form.value, between.end() + NEAR)
         if not value:
             continue
-        shown = text[value[0] : value[1]].replace(MASK, b"").decode("utf-8", "replace")
+        start, stop, quoted = value
         # Behind a quoted name stand words, in a document, or a name, in code.
         doubts = {b"`": MIXED, b'"': HUMAN, b"'": HUMAN}
-        least = max(form.least, WORD, 0 if value[2] else doubts.get(text[end : end + 1], 0))
-        literal = form.least == ANY and takes_literal(text, begin, needed) and " " not in shown
-        strengths = (ANY, ANY) if literal else (least, needed)
-        if not judged(name, shown, *strengths, quoted=value[2]):
-            value = value_of(text, end, between.end(), form.value, len(text)) or value
-            if not value[2]:
-                value = value[0], end_of_word(text, *value[:2], value[1] + NEAR), False
-            return *value[:2], form.name if form.name == "authorization" else "assignment"
+        least = max(form.least, WORD, 0 if quoted else doubts.get(text[end : end + 1], 0))
+        literal = form.least == ANY and takes_literal(text, begin, needed)
+        whole = stop if quoted else end_of_word(text, start, stop, stop + NEAR)
+        for shown in sorted({text[start:whole], text[start:stop]}, key=len):
+            strengths = (ANY, ANY) if literal and b" " not in shown else (least, needed)
+            said = shown.replace(MASK, b"").decode("utf-8", "replace")
+            if not judged(name, said, *strengths, quoted=quoted):
+                value = value_of(text, end, start, form.value, len(text)) or value
+                last = max(value[1], whole)
+                return value[0], last, form.name if form.name == "authorization" else "assignment"
     return None
 
 
