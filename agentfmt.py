@@ -9236,8 +9236,9 @@ COUNT = regex(r"\{([0-9]+)(?:,[0-9]*)?\}")
 
 def spell(source: str) -> str:
     """``\\h`` is a blank or a tab, which a JSON string may spell; <words> are AHEAD of a token."""
-    source = source.replace("<pairs>", PAIRS).replace("<who>", WHO).replace("<words>", AHEAD)
-    return source.replace(r"\h", r"(?:[ \t]|\\+t)")
+    return re.sub("<([a-z]+)>", lambda match: PARTS_OF_RULES[match[1]], source).replace(
+        r"\h", r"(?:[ \t]|\\+t)"
+    )
 
 
 # A token that could be part of a word follows neither a letter nor a digit; an escape or an ANSI
@@ -9255,6 +9256,15 @@ WHO = r"[\w.%-]*(?i:sess|sid|auth|token|jwt|csrf|xsrf|logged|remember|identity)[
 PAIRS = rf"(?:[\w.%-]+=[^;\n\"'\\]*;\h*)*?{WHO}"
 # In a raw line, one of these precedes a literal that may have an EDGE.
 WORD_BEGIN = r"(?:\b|_|\\(?:[abefnrtv]|u[0-9a-fA-F]{4})|%[0-9a-fA-F]{2}|\[[0-9;]*[A-Za-z])"
+# In a command: up to an option, a password, programs that read one from a pipe.
+STDIN = (
+    r"(?:\h--?(?:password-stdin|with-token|stdin|passphrase-fd|passwd-on-stdin|data-file=-|from-file)"
+    rf"|{WORD_BEGIN}(?:sudo\h[^|;&\n]*-\w*S|passwd\b|gh\h+secret\h+set|cryptsetup\h))"
+)
+PARTS_OF_RULES = {
+    "words": AHEAD, "who": WHO, "pairs": PAIRS, "stdin": STDIN, "to": r"[^|;&\n]*\h",
+    "pw": r"""["'\\]*([^\s"'\\|>&;][^\s"'\\]+)""", "gap": r"(?:[\x20\t\r\n]|\\+[rnt])+",
+}  # fmt: skip
 
 
 def token_rules(table: str) -> Iterator[Rule]:
@@ -9391,30 +9401,22 @@ cookie  (?i:cookies) ["'\\]*\]?\h*[:=]\h*[\[{\(][^{}\n]*?["'\\]+<who>["'\\]+\h*[
 cookie  (?:TRUE|FALSE) \h+/\S*\h+(?:TRUE|FALSE)\h+[0-9]+\h+<pairs>\h+([^\s"'\\]{8,})
 bearer-token  ^(?i:bearer) \h+([A-Za-z0-9._~+/=-]{16,})
 authorization  (?i:authorization) ["'\\]*\h*[:=]\h*["'\\]*(?i:(?:bearer|basic|token|digest|apikey|negotiate)\h+)([^\s"'\\,]+)
-command-password  ^curl (?:[^|;&\n]|\\\n)*\h(?:-u|-U|--user|--proxy-user)(?:\h|=)*["'\\]*(?:[^\s:@"'$<]+(?:@[\w.-]+)?)?["'\\]*:["'\\]*([^\s"'\\]{4,})
-command-password  ^(?:(?i:psexec)|sshpass|(?:docker|podman|helm|az)\h+login|twine\h+upload) [^|;&\n]*\h-p\h*["'\\]*([^\s"'\\$%][^\s"'\\]{3,})
-command-password  ^machine \h+[^\s\\]+(?:[\x20\t\r\n]|\\+[rnt])+login\h+[^\s\\]+(?:[\x20\t\r\n]|\\+[rnt])+password\h+([^\s"'\\]{4,})
-command-password  ^(?:7z|mysql) (?:dump|admin)?[^|;&\n]*(?:\h|["'])-p["'\\]*([^\s"'\\,\]]{6,})
-command-password  ^redis-cli [^|;&\n]*\h-a\h+["'\\]*([^\s"'\\]{4,})
-command-password  ^openssl [^|;&\n]*\h-(?:k|pass(?:in|out)?)\h+([^\s"'\\]{6,})
-command-password  ^ConvertTo-SecureString (?:\h+-String)?\h+["'\\]+([^"'\\$\n]{4,})
-command-password  ^(?:sqlcmd|bcp|unzip|zip) [^|;&\n]*\h-P\h*["'\\]*([^\s"'\\$][^\s"'\\]{5,})
-command-password  ^ldap(?:search|add|modify|delete|whoami|passwd) [^|;&\n]*\h-w\h*["'\\]*([^\s"'\\$][^\s"'\\]{5,})
-command-password  ^htpasswd \h+-\w*b\w*\h+\S+\h+\S+\h+["'\\]*([^\s"'\\$][^\s"'\\]{3,})
-command-password  ^sqlplus (?:\h+-\w+)*\h+["']?[\w$#]+/([^\s"'\\/@$&]{4,})
-command-password  ::add-mask:: ([^\s"'\\$][^\s"'\\]{3,})
-command-password  ^(?:smb|rpc)client [^|;&\n]*\h-U\h*["'\\]*[^\s"'\\%]+%([^\s"'\\$][^\s"'\\]{3,})
-command-password  ^[a-z]freerdp [^|;&\n]*\h/p:["'\\]*([^\s"'\\$][^\s"'\\]{3,})
-command-password  ^net\h+use [^|;&\n]*\h/user:\S+\h+["'\\]*([^\s"'\\$/][^\s"'\\]{3,})
+command-password  ^curl (?:[^|;&\n]|\\\n)*\h(?:-\w*[uU]|--user|--proxy-user)(?:\h|=)*["'\\]*(?:[^\s:@"'$<]+(?:@[\w.-]+)?)?["'\\]*:<pw>
+command-password  ^curl <to>--oauth2-bearer(?:\h+|=)<pw>  ^redis-cli <to>-a\h+<pw>  ^openssl <to>-(?:k\h+|pass(?:in|out)\h+["'\\]*pass:)<pw>
+command-password  ^(?:(?i:psexec)|sshpass|(?:az|docker|podman|registry)\h+login|twine\h+upload|mongo\w*|cqlsh|snowsql|cypher-shell|rabbitmqadmin|rdesktop|security\h+unlock-keychain) <to>-p\h*<pw>
+command-password  ^(?:sqlcmd|bcp|unzip|zip|mosquitto_[ps]ub|ipmitool|security\h+import) <to>-P\h*<pw>  ^(?:ldap(?:search|add|modify|delete|whoami|passwd)|security\h+add-\w+-password) <to>-w\h*<pw>
+command-password  ^(?:7z|mysql|mariadb) (?:-?dump|-?admin)?[^|;&\n]*(?:\h|["'])-p<pw>  ^machine \h+[^\s\\]+<gap>login\h+[^\s\\]+<gap>password\h+<pw>
+command-password  ^htpasswd (?:\h+-\w+)*\h+-\w*b\w*(?:\h+-\w+)*(?:\h+[\w./~$-]*(?:[./]|passw|users)[\w./-]*)?\h+[\w@.-]+\h+<pw>  ^(?:rabbitmqctl\h+(?:add_user|change_password)|mosquitto_passwd\h+-b\h+\S+|net\h+user) \h+[\w@.-]+\h+<pw>
+command-password  ^ConvertTo-SecureString (?:\h+-String)?\h+["'\\]+([^"'\\$\n]{4,})  ^net\h+use <to>/user:\S+?\h+<pw>  ^sqlplus (?:\h+-\w+)*\h+["']?[\w$#]+/([^\s"'\\/@$&]{4,})
+command-password  ::add-mask:: <pw>  ^(?:smb|rpc)client <to>-U\h*["'\\]*[^\s"'\\%]+%<pw>  ^[a-z]freerdp <to>/p:<pw>
 command-password  ^(?:vault|cargo)\h+login (?:\h+-\S+)*\h+["'\\]*([^\s"'\\$-][^\s"'\\=]{15,}={0,2})
-command-password  ^echo \h+(?:-\w+\h+)?["'\\]*([^\s"'\\$|][^\s"'\\|]{3,}(?:\\+n[^\s"'\\|]+)?)["'\\]*\h*\|[^|;&\n]*(?:\h--(?:password-stdin|with-token|stdin)|\bsudo\h[^|;&\n]*-\w*S|\bpasswd\b)
-command-password  ^printf \h+["'\\]*%s(?:\\+n)?["'\\]*\h+["'\\]*([^\s"'\\$|][^\s"'\\|]{3,}?)["'\\]*\h*\|[^|;&\n]*(?:\h--(?:password-stdin|with-token|stdin)|\bsudo\h[^|;&\n]*-\w*S|\bpasswd\b)
-command-password  ^(?:echo|printf) \h+(?:-\w+\h+)?["'\\]*[\w.-]+:([^\s"'\\$|][^\s"'\\|]{3,}?)(?:\\+n)?["'\\]*\h*\|[^|;&\n]*\bchpasswd  ^chpasswd \h*<<<\h*["'\\]*[\w.-]+:([^\s"'\\$][^\s"'\\]{3,})
-command-password  ^sudo \h[^|;&\n]*-\w*S\b[^|;&\n]*<<<\h*["'\\]*([^\s"'\\$][^\s"'\\]{3,})  ^ssh-keygen [^|;&\n]*\h-[NP]\h*["'\\]*([^\s"'\\$][^\s"'\\]{3,})
+command-password  ^(?:echo|printf) \h+(?:-\w+\h+)?["'\\]*(?:%s(?:\\+n)?["'\\]*\h+["'\\]*)?([^\s"'\\$|][^\s"'\\|]+)[^\s|]*\h*\|[^|;&\n]*<stdin>
+command-password  ^(?:echo|printf) \h+(?:-\w+\h+)?["'\\]*[\w.-]+:([^\s"'\\$|][^\s"'\\|]+)[^\s|]*\h*\|[^|;&\n]*\bchpasswd
+command-password  <stdin>[^|;&\n]* <<< \h*<pw>  chpasswd\h* <<< \h*["'\\]*[\w.-]+:<pw>  ^ssh-keygen <to>-[NP]\h*<pw>
 command-password  ^(?:new\h+(?:PDO|mysqli)|mysqli_connect|getConnection) \h*\([^,\n]{1,120},[^,\n]{1,40},\h*\\*["']([^\s"'\\$][^\s"'\\]{3,})
 command-password  ^snmp-server\h+community \h+([^\s"'\\$][^\s"'\\]{3,})\h+R[OW]
 command-password  ^jwt\.(?:sign|verify|encode|decode)\( [^,\n]{1,60},\h*["'\\]+([^\s"'\\]*?[0-9][^\s"'\\]{6,})
-command-password  [\w.*-]+ :5432: [\w*-]+:[\w*-]+:([^\s:"'\\]{4,})
+command-password  [\w.*-]+ :(?:54[0-9]{2}|\*): [\w*-]+:[\w*-]+:([^\s:"'\\]{4,})  (?i:set\h+password\h+for) \h+\S+\h*=\h*\\*["']<pw>
 login-password  ^(?i:log-?in|sign-?in|cred(?:ential)?s|(?:user(?:name)?|e-?mail|login)\h*[/|&+]\h*pass[a-z]*) ["'*`\\]*\h*[:=]\h*["'`\\]*[\w.@+-]+\h*[/|]\h*["'`\\]*([^\s"'`\\,;/<>\(){}]{6,})
 login-password  ^(?i:(?:log|sign)\h*in\h+(?:with|as|using)) \h+["'`\\]*[\w.@+-]+["'`\\]*\h*/\h*["'`\\]*([^\s"'`\\,;/<>\(){}]{6,})
 login-password  ^(?i:admin(?:istrator)?|root|postgres) ["'*`\\]*\h+/\h+["'*`\\]*([^\s"'`\\,;/<>\(){}]{6,})  ^[\w.+-]+ @[\w-]+\.[\w.-]+["'*`\\]*\h+/\h+["'*`\\]*([^\s"'`\\,;/<>\(){}]{6,})
@@ -9730,7 +9732,7 @@ MACROS = {
     "H": r"(?:[ \t]|\\+t)*",
     "Q": r"[\\\"'`]*",
     "B": r"[\\\"'`]{0,12}",
-    "O": r"(?:[@bBfFrRuU]{1,2}|&\w+ |!!\w+ )?\\*[\"'`]",
+    "O": r"(?:[@bBfFrRuUN]{1,2}|&\w+ |!!\w+ )?\\*[\"'`]",
     "Y": r"(?:&\w+ |!!\w+ )?",
     "P": r"(?:\\*[\"'`])?",
     "N": r"(?:\r?\n|(?:\\+r)?\\+n)",
@@ -9752,7 +9754,7 @@ authorization   value     human   <Q><H>[:=]<H><P>[A-Za-z][\w-]{2,30}(?:[ \t]+|\
 quoted          value     word    <Q>[\])*]{0,4}<H><A><H>[\[(]?<N>?<H><O>       password = "«<12 alnum>»"       password = "$PASSWORD"
 typed           value     word    (?:\[\])?[?]?<H>(?::<H>[\w.<>\[\]|&']{1,40}|[ ][*&]?(?:string|str|char|text)|\{[^{}\n]{1,40}\})?<H>=<H><O>  let password: String = "«<12 alnum>»"  password: str = ""
 spaced          value     human   [ \t]+\\*[\"']                                  WITH PASSWORD '«<12 alnum>»'    the password "is"
-pair            value     human   <B>[:=,{ \t]{0,5}<N>?<H><B>(?:\w{1,20}<B><H>[:=]<H><B>[\w()]{1,20}<B>,?<H>(?:<N><H>)?<B>){0,2}(?i:(?:parameter|output)?value|default(?:value)?|content)<B><H>[:=]<H><P>  {"name": "API_TOKEN", "value": "«<24 hex>»"}  {"name": "API_TOKEN", "value": ""}
+pair            value     human   <B>[:=,{ \t]{0,5}<N>?<H><B>(?:\w{1,20}<B><H>[:=]<H><B>[\w()]{1,20}<B>,?<H>(?:<N><H>)?<B>){0,2}(?:(?i:(?:parameter|output)?value|default(?:value)?|content)<B><H>[:=]<H>|--(?:value|secret-string)[ =])<P>  {"name": "API_TOKEN", "value": "«<24 hex>»"}  {"name": "API_TOKEN", "value": ""}
 fallback        value     mixed   <Q>[\])]{0,3}<H>(?:,|\|\||\?\?|[ ]or[ ])<H><O>  process.env.API_TOKEN || "«<24 hex>»"  getenv("API_TOKEN", "none")
 tuple           value     human   (?:<H>=<H>)?\(<O>[^\"'`\n]{1,40}[\"'`],<H><O>  auth=("user", "«<24 hex>»")   auth=("user", "name")
 call            value     mixed   <H>\(<H><O>                                   setPassword("«<24 hex>»")     getpass("Password: ")
@@ -10884,6 +10886,12 @@ def rule_pattern(rule: Rule) -> Any:
 def rule_spans(rule: Rule, text: bytes) -> Iterator[Span]:
     for match in rule_pattern(rule).finditer(text):
         first, last = match.span(1)
+        if rule.name == "command-password":
+            opening, limit = OPENING.search(text, match.start(), first), last + NEAR
+            if opening:
+                last = quote_end(text, first, opening[0], limit)
+            else:
+                last = end_of_word(text, first, last, limit)
         shown = text[first:last][:NEAR].decode("utf-8", "replace")
         if not is_plain_token(rule, shown):
             yield first, last, rule.name
@@ -10947,7 +10955,7 @@ def assigned_value(text: bytes, begin: int, end: int, name: str) -> Span | None:
             strengths = (ANY, ANY) if literal and b" " not in shown else (least, needed)
             said = shown.replace(MASK, b"").decode("utf-8", "replace")
             if not judged(name, said, *strengths, quoted=quoted):
-                value = value_of(text, end, start, form.value, len(text)) or value
+                value = value_of(text, end, between.end(), form.value, len(text)) or value
                 last = max(value[1], whole)
                 return value[0], last, form.name if form.name == "authorization" else "assignment"
     return None

@@ -55,6 +55,8 @@ def test_a_rule_finds_what_its_expression_says_and_nothing_shorter(number: int) 
         found = [*agentfmt.rule_spans(rule, planted.text.encode())]
         end = len(planted.before + planted.secret)
         missed += found == []
+        if rule.name == "command-password":  # it goes on to its quote, or behind a sign
+            found = [(first, min(last, end), name) for first, last, name in found]
         assert found in ([], [(len(planted.before), end, rule.name)])
         for source in (rule.hint(), rule.parts()[1]):
             assert agentfmt.expression(source).search(planted.text.encode())
@@ -530,6 +532,15 @@ P  INSERT INTO users (name, password) VALUES ('bob', '{}'); @ insert into accoun
 P  INSERT INTO `users` (`id`, `password`, `mail`) VALUES\n(1, '{}', 'x@y.z'),\n(2, '{}', 'y') @ IDENTIFIED WITH mysql_native_password BY '{}'
 P  ALTER USER bob WITH PASSWORD '{}'; @ alter role bob with password {} @ create user bob identified by {}; @ logged in with password {}
 P  new PDO($dsn, 'bob', '{}'); @ new mysqli('localhost', 'bob', '{}', 'shop'); @ getConnection(url, "bob", "{}") @ mysqli_connect('localhost', 'bob', '{}')
+PD mariadb -u root -p'{}' app @ docker login -u bob -p '{}' ghcr.io @ helm registry login -u bob -p '{}' x @ mongosh -u bob -p '{}' --quiet @ sshpass -p '{}' ssh x
+PD security unlock-keychain -p '{}' x @ ipmitool -H x -U bob -P '{}' power @ mosquitto_pub -u bob -P '{}' -t x @ redis-cli -h x -a '{}' ping @ ldapsearch -D x -w '{}'
+P  localhost:5433:app:bob:{} @ *:*:*:bob:{} @ htpasswd -nbB bob {} @ htpasswd -b -c .htpasswd bob {} @ htpasswd -bc users bob {} @ rabbitmqctl add_user bob {} @ net user bob {} /add
+PS curl -su "bob:{}" https://x @ curl -sSfLu 'bob:{}' x @ curl --oauth2-bearer {} x @ openssl rsa -passin 'pass:{}' -in k @ mosquitto_passwd -b f bob {} @ net use z: /user:bob {}
+P  echo "{}" | gh secret set DB_PASSWORD @ printf '{}' | gh secret set API_KEY @ echo -n {} | cryptsetup luksFormat x - @ echo {} | gpg --batch --passphrase-fd 0 -d x @ gh secret set A <<< "{}"
+P  echo -n "{}" | gcloud secrets create db --data-file=- @ docker login -u bob --password-stdin <<< '{}' @ passwd bob <<< "{}" @ printf '{}\\n{}\\n' | passwd bob @ cryptsetup luksOpen x y <<<{}
+P  "Server=x;User Id=bob;Password={};" @ SET PASSWORD FOR bob = '{}'; @ ALTER LOGIN sa WITH PASSWORD = N'{}'; @ aws ssm put-parameter --name /db/password --value "{}" @ az keyvault secret set --name db-password --value '{}'
+S  mysql --password={} app @ redis-cli --pass {} ping @ psql "host=db password={} dbname=x" @ curl -F password={} x @ curl -d 'user=bob&password={}' x @ helm upgrade x --set "db.password={}"
+S  {"msg": "db.password={}"} @ {"log": "set password={} done"} @ ansible-playbook x -e "db_password={}" @ curl -H "X-Auth-Token:{}" x
 PM ssh-keygen -t ed25519 -N "{}" -f key @ ssh-keygen -p -P old1x9 -N {} -f k @ ssh-keygen -t rsa -b 4096 -N '{}'
 """.strip().splitlines()
 
