@@ -10888,10 +10888,9 @@ def rule_spans(rule: Rule, text: bytes) -> Iterator[Span]:
         first, last = match.span(1)
         if rule.name == "command-password":
             opening, limit = OPENING.search(text, match.start(), first), last + NEAR
-            if opening:
-                last = quote_end(text, first, opening[0], limit)
-            else:
-                last = end_of_word(text, first, last, limit)
+            end = quote_end(text, first, opening[0], limit) if opening else len(text)
+            is_closed = opening and text.startswith(opening[0], end)
+            last = end if is_closed else end_of_word(text, first, last, limit)
         shown = text[first:last][:NEAR].decode("utf-8", "replace")
         if not is_plain_token(rule, shown):
             yield first, last, rule.name

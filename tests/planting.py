@@ -74,7 +74,8 @@ class Sampler:
         source = "".join((*before, rest))
         self.hidden = whole = not re.search(agentfmt.GROUP, source)
         text = self.some(parser.parse(source))
-        text += "]" * rest.endswith(r"[^\]{}]{20,})")  # it goes on to the end of the list
+        # These go on to the end of the string, or of the list.
+        text += '"' * rest.endswith(r"\n]{4,})") + "]" * rest.endswith(r"[^\]{}]{20,})")
         self.text = f"«{text}»" if whole else text
 
     def some(self, parsed: Any) -> str:
