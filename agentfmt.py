@@ -14372,6 +14372,7 @@ class RunTable(Table):
             "tokens_cache_written": numbers.get("to cache"),
             "cost_usd": numbers.get("cost"),
             "answer": answer or None,
+            "cwd": notes.cwd or None,
         }
 
 
