@@ -1971,7 +1971,9 @@ def failure_reason(outcome: Outcome) -> str:
     unknown = "" if outcome.variant in VARIANTS else outcome.variant
     text = first_text(*texts, unknown, error_message(own.get("content"))).strip()
     text = re.sub(rf"\A(?:Error|{reason})(?::\s+|\Z)", "", text, flags=re.IGNORECASE)
-    return ": ".join(filter(None, (reason, text[:MAX_TARGET])))
+    if len(text) > MAX_TARGET:
+        text = f"{text[: MAX_TARGET // 2]} ... {text[-MAX_TARGET // 2 :]}"
+    return ": ".join(filter(None, (reason, text)))
 
 
 # ---------------------------------------------------------------- finished calls
@@ -6677,6 +6679,7 @@ class Run:
         self.called = 0  # calls that it has begun
         self.counted = Counted()  # what it took, as its lines state it so far
         self.last_act = ""  # the type of its last call or words, where --fail-unless may ask
+        self.nobodys = ""  # where a result stands that names no session
         self.over = ""  # which of them, or of its tokens, were too many
         self.notes: Any = None  # kept by later stages
 
@@ -7080,6 +7083,8 @@ class Runs:
             self.close_unfinished(session, known, failure, stated=True)
             return
         why = [f"ended without a result after {plural(run.events, 'event')}", *self.open_calls(run)]
+        if run.nobodys:
+            why.append(f"the result at {run.nobodys} names no session, and doesn't count")
         if session.file.prose:
             why.append(session.file.prose)
         self.close_unfinished(session, "; ".join(why), failure_in(session.file.prose))
@@ -7413,7 +7418,7 @@ class Sessions:
         if stray and not (own and session.translator.translates):
             event.kind = EARLY if session.agent else STRAY
         elif event.type in NAMED_ENDS and is_strangers_end(event, session):
-            event.kind = OTHER
+            event.kind, cast("Run", session.run).nobodys = OTHER, self.file.where()
         elif not session.translator.translates:
             event.kind = event_kind(event)
         if event.kind is not ACT or not session.translator.translates:
@@ -7969,7 +7974,7 @@ class Notes:
         totals.models = {model: row for model, row in rows.items() if {*row.values()} != {0}}
         totals.runs_stating = dict.fromkeys(totals.stated, 1)
         ended = event.kind == END and event.subtype != IN_THE_MIDDLE
-        verdict = "failed" if ended else "unfinished"
+        verdict = "failed" if ended or run.failure in ("budget", "matched") else "unfinished"
         add_count(totals.verdicts, "succeeded" if run.succeeded else verdict)
         self.add_outside(totals)
         totals.rejected = run.rejected
@@ -12068,12 +12073,13 @@ def fit_action(
 
 
 def fit_outcome(outcome: str, room: int) -> str:
-    """Cut an outcome: a reason ends with dots, of facts the first ones stay."""
+    """Cut an outcome: of a reason the middle goes, as its cause may stand at its end; of facts the
+    first ones stay."""
     word, reason, _ = outcome.partition(":")
     if display_width(outcome) <= room:
         return outcome
     if reason:
-        return truncate(outcome, room) if room > display_width(word) + MIN_PART else word
+        return cut_middle(outcome, room) if room > display_width(word) + MIN_PART else word
     ends = [len(outcome), *(end.start() for end in FACT_END.finditer(outcome))]
     starts = [outcome[:end] for end in sorted(ends, reverse=True)]
     return next((start for start in starts if display_width(start) <= room), starts[-1])
@@ -12566,10 +12572,12 @@ class Text(Writer):
             yield from self.prompt(event, prefix)
         if ends:
             self.last.open.pop(run, None)
-            self.kind = "ended" if self.kind and not self.final else ""
+            if self.kind != "asked":  # else prompts alone are shown
+                self.kind = "ended" if self.kind and not self.final else ""
 
     def prompt(self, event: Any, prefix: str) -> Iterator[bytes]:
         lead, lines = f"{prefix}> ", words_of(event).strip().split("\n")
+        self.blank = int(self.kind == "asked")
         yield from self.apart("asked")
         if self.screen.fd is not None and not self.view.whole:
             shown = (escape_line(line.expandtabs()) for line in lines)
@@ -15520,22 +15528,23 @@ class Inputs:
 
     def report(self, reporter: Reporter) -> None:
         """Say which files are no sessions; a directory without any session fails."""
+        since = local_time(1000 * (self.since or 0), DATE)
         for folder, files in self.folders.items():
             others = [file for file in files if file in self.left_out]
             others.sort(key=lambda file: not file.endswith(("ndjson", "jsonl")))
             left = f"{plural(len(others), 'other file')} left out" if others else ""
             unchanged, name = self.unchanged[folder], escape(folder)
-            old = f"{plural(unchanged, 'file')} not changed since" if unchanged else ""
+            old = f"{plural(unchanged, 'file')} not changed since {since}" if unchanged else ""
             if left and len(others) < len(files):
                 named = first_names(escape(os.path.relpath(file, folder)) for file in others)
-                reporter.message(f"{name}: {left}: no agent's session: {named}")
+                reporter.message(f"{name}: {left}: no session that can be read: {named}")
             elif left or (old and not files):
                 why = "; ".join(filter(None, (left, old)))
-                reporter.failure(f"{name}: no session in this directory, {why}")
+                reporter.failure(f"{name}: no session that can be read in this directory, {why}")
             elif not files:
                 reporter.failure(f"{name}: this directory is empty")
         if not (self.files or self.folders) and (unchanged := self.unchanged[""]):
-            reporter.failure(f"no FILE of {unchanged} has changed since then")
+            reporter.failure(f"no FILE of {unchanged} has changed since {since}")
 
 
 def find_inputs(

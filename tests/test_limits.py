@@ -374,3 +374,8 @@ def test_an_agent_that_uses_too_much_is_ended(tmp_path: Path) -> None:
     assert said[0].startswith("agentfmt: run ")
     assert "failed: more than 1 call; ended without a result" in said[0]
     assert said[1:] == ["agentfmt: sh was ended: more than 1 call at sh:3"]
+    for data in (stream.read_bytes(), stream.read_bytes() + result()):  # the same word in both
+        (row,) = convert(data, "-t", "runs", "--fail-on", "read").objects
+        assert (row["verdict"], row["failure"]) == ("failed", "matched")
+    (row,) = run("-t", "runs", "--max-calls", "1", str(stream)).objects
+    assert (row["verdict"], row["failure"]) == ("failed", "budget")

@@ -396,13 +396,13 @@ FAILED_EDIT = (
 
 @pytest.mark.parametrize(("act", "columns", "line"), [
     (FAILED_EDIT, 200, f"{FAILED_EDIT[0]} {FAILED_EDIT[1]} ({FAILED_EDIT[2]})"),
-    (FAILED_EDIT, 80, "Failed to edit file src/deep/in/the/tree/a.py (rejected: the file is not you...)"),
+    (FAILED_EDIT, 80, "Failed to edit file src/deep/in/the/tree/a.py (rejected: the f...urs, ask first)"),
     (FAILED_EDIT, 60, "Failed to edit file src/deep/in/the/tree/a.py (rejected)"),
     (FAILED_EDIT, 40, "Failed to edit file .../a.py (rejected)"),
     (FAILED_EDIT, 30, "Failed to edit file (rejected)"),
     (FAILED_EDIT, 20, "Failed to edit fi..."),
     (("Asked", "which of the files", "skipped: none of them"), 47,
-     "Asked which of the files (skipped: none of...)"),
+     "Asked which of the files (skipped:...e of them)"),
     (("Asked", "which of the files", "skipped: none of them"), 40, "Asked which of the files (skipped)"),
     (("Ran", "grep -r pattern src", "exit 0, 1.9 s"), 40, "Ran grep -r pattern src (exit 0, 1.9 s)"),
     (("Ran", "grep -r pattern src", "exit 0, 1.9 s"), 38, "Ran grep -r pattern src (exit 0)"),
