@@ -4294,7 +4294,7 @@ class Claude(Translator):
             return
         tokens = self.add_usage(stated, identity)
         counted.undercounted.discard(identity)
-        if message["stop_reason"] is not None:
+        if line["usageMetadata"] or message["stop_reason"] is not None:  # Qwen counts at the end
             return
         size = counted.sizes.get(identity, 0) + sum(map(block_size, message.each("content")))
         remember(counted.sizes, identity, size)

@@ -595,6 +595,15 @@ def test_a_count_from_when_the_message_began_is_none(
     assert (row["tokens_in"], row["tokens_out"]) == (4, tokens)
 
 
+def test_thoughts_of_qwen_are_no_output_that_was_miscounted() -> None:
+    """They are counted apart."""
+    line = json.loads(says("Done."))
+    line["message"] = {"role": "model", "parts": [{"text": "Hm. " * 99, "thought": True}]}
+    line["usageMetadata"] = {"promptTokenCount": 4, "candidatesTokenCount": 1}
+    (row,) = runs(ASK + as_line(line))
+    assert (row["tokens_in"], row["tokens_out"]) == (4, 1)
+
+
 # ---------------------------------------------------------------- secrets
 
 
