@@ -3710,7 +3710,7 @@ class Translator:
         if event.session_id:
             return str(event.session_id)
         path = cls.names_session.get(event.type) or cls.names_session.get("", "session_id")
-        return first_text(Node(details(event))[path]) or None
+        return as_text(Node(details(event))[path]) or None
 
     def translate(self, event: Event, *, strange: bool = False) -> Sequence[Event]:
         """Translate an event; one without a counterpart, or a stranger's, is returned itself."""
@@ -4607,14 +4607,14 @@ class SavedClaude(Saved, Claude):
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         super().__init__(maker, session)
-        self.written: dict[Any, None] = {}  # IDs of lines
+        self.last_line: str | None = None  # the ID of the last line that has one
         self.typed: list[str] = []  # slash commands that are not shown yet
         self.early: dict[str, Any] = {}  # results whose calls are saved below them, by their IDs
 
     def read(self, line: Any) -> None:
         kind, subtype = self.event.type, self.event.subtype
         line = Node(as_streamed(line))
-        remember(self.written, as_text(line["uuid"]), None)
+        self.last_line = line["uuid"] or self.last_line
         self.parent = self.caller(line)
         alone = self.parent and not self.in_turn  # the host itself started this sub-agent
         if kind in ("assistant", "user", "tool_result") and not alone:
@@ -4629,7 +4629,8 @@ class SavedClaude(Saved, Claude):
             self.ask_all(content_text(line["attachment.prompt"]))  # typed while the agent worked
 
     def continued_by(self, line: Node) -> bool:
-        return (as_text(line["parentUuid"]) or None) in self.written
+        parent = line["parentUuid"]
+        return parent is not None and parent == self.last_line
 
     def message(self, role: str, line: Node) -> None:
         self.cwd = line["cwd"] or self.cwd
@@ -6921,8 +6922,8 @@ class Runs:
             size += 1
         return escape(label[:size])
 
-    def count_event(self, session: Session, event: Event) -> None:
-        run = cast("Run", session.run)
+    def count_event(self, _session: Session, event: Event) -> None:
+        run = event.run
         run.events += self.lines
         run.state = BEGUN if event.type in ACT_TYPES else run.state
         self.check_selectors(event, run.matches)
@@ -6970,17 +6971,16 @@ class Runs:
         if begins or (event.type == "assistant" and words_of(event).strip()):
             run.last_act = str(event.type)
 
-    def begin(self, session: Session, event: Event) -> None:
-        run = cast("Run", session.run)
-        run.state = BEGUN
-        run.cwd = first_text(details(event).get("cwd"))
+    def begin(self, _session: Session, event: Event) -> None:
+        event.run.state = BEGUN
+        event.run.cwd = first_text(details(event).get("cwd"))
 
     def supersede(self, session: Session, _event: Event) -> None:
         self.close_unfinished(session, f"superseded by another init at {self.where()}")
         self.file.prose = ""
 
     def judge(self, session: Session, event: Event) -> None:
-        run, failure = cast("Run", session.run), failure_of(event)
+        run, failure = event.run, failure_of(event)
         if event.session_id not in (None, run.session):  # only the last line names it
             run.session = event.session_id
             self.name(run)
@@ -7917,8 +7917,9 @@ class RunNotes:
 def notes_of(run: Run | None) -> RunNotes:
     if run is None:
         return RunNotes()
-    run.notes = run.notes or RunNotes()
-    return cast("RunNotes", run.notes)
+    notes: RunNotes = run.notes or RunNotes()
+    run.notes = notes
+    return notes
 
 
 class Notes:
