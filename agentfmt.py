@@ -12382,41 +12382,21 @@ class Text(Writer):
         self.labels = not (self.detail or self.diff or view.tail)  # nothing else of a call is shown
         self.live = self.acts and self.last.screen.live
         self.chat = self.words and view.messages == "chat"
-        self.kind = ""  # of the last line: asked, said or done; ended, of a run
+        self.kind = ""  # of the last line: asked, said or done; ended or answered, of a run
         self.blank = 0  # empty lines of words that no other line of theirs has followed yet
         self.last.waits = True
         self.noted = self.live or not self.labels
         self.headings = view.headings and not aside
+        self.run: Run | None = None  # of the current event
         self.file = ""  # below whose heading the last line stands
-        self.answered = False  # a final answer is the last line
         self.at: int | None = None  # when the last event was, in milliseconds since 1970
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
-        return self.spaced(events) if self.headings or self.final else self.rows_of(events)
-
-    def spaced(self, events: Iterable[Event]) -> Iterator[bytes]:
-        """The lines of each FILE below its name, and an empty line behind an answer."""
-        for event in events:
-            file = event.run.file if event.run else self.file
-            if self.headings and file != self.file:
-                self.kind = ""
-            lines = [*self.rows_of((event,))]
-            for line in lines:
-                apart = self.headings and file != self.file
-                if self.answered or (apart and self.file):
-                    yield b""
-                if apart:
-                    yield encode_line(f"==> {file} <==")
-                self.file, self.answered = file, False
-                yield line
-            self.answered = self.answered or (self.final and ends_run(event) and lines != [])
-
-    def rows_of(self, events: Iterable[Event]) -> Iterator[bytes]:
         run: Any = self  # of no event
         prefix, notes = "", notes_of(None)
         for event in events:
             if event.run is not run or self.view.time:
-                run = event.run
+                run = self.run = event.run
                 prefix, notes = self.clock(event) + self.last.prefix_of(run), notes_of(run)
             if event.type == "thinking":
                 yield from self.think(event, notes, prefix)
@@ -12470,11 +12450,17 @@ class Text(Writer):
             yield self.render(waited, prefix)
 
     def apart(self, kind: str) -> Iterator[bytes]:
-        """The empty lines before a line: on a terminal prompts, words and actions stand apart."""
-        if self.kind != kind:
-            self.blank = int(self.screen.glyphs and self.kind != "")
+        """What stands before a line: an empty line behind an answer and, on a terminal, between
+        prompts, words and actions; the name of another FILE."""
+        file = self.run.file if self.run and self.headings else self.file
+        named = file != self.file
+        if self.kind != kind or named:
+            apart = self.screen.glyphs or self.kind == "answered" or named
+            self.blank = int(apart and self.kind != "")
         yield from (b"",) * self.blank
-        self.kind, self.blank = kind, 0
+        if named:
+            yield encode_line(f"==> {file} <==")
+        self.kind, self.blank, self.file = kind, 0, file
 
     def act(self, event: Event, notes: RunNotes, prefix: str) -> Iterator[bytes]:
         """The lines of a call: its own, below the line of the sub-agent that made it, and, if it is
@@ -12482,7 +12468,7 @@ class Text(Writer):
         if event.unprinted:
             return
         if self.labels:
-            if self.kind != "done":
+            if self.kind != "done" or self.headings:
                 yield from self.apart("done")
             yield self.render(action_of(event), prefix)
             return
@@ -12573,8 +12559,9 @@ class Text(Writer):
             yield from self.prompt(event, prefix)
         if ends:
             self.last.open.pop(run, None)
-            if self.kind != "asked":  # else prompts alone are shown
-                self.kind = "ended" if self.kind and not self.final else ""
+            if self.kind not in ("", "asked"):  # else prompts alone are shown
+                answered = self.final and self.kind == "said"
+                self.kind = "answered" if answered else "ended"
 
     def prompt(self, event: Any, prefix: str) -> Iterator[bytes]:
         lead, lines = f"{prefix}> ", words_of(event).strip().split("\n")
