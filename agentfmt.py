@@ -271,6 +271,7 @@ CLASSES_AROUND = regex(r"\A(?:Error: )?[A-Z]\w?: (?:\[(\w+)\] Error\Z|(\[\w+\] )
 def excerpt_reason(text: str) -> str:
     """A reason on one line: of a stack trace its message. Where it is too long the middle goes."""
     text = JS_SOURCE.sub("", JS_FRAMES.split(PYTHON_TRACE.sub("", text), maxsplit=1)[0]).strip()
+    text = " ".join(filter(None, map(str.strip, text.split("\n"))))
     line, half = escape(text[: EXCERPT + 1]), EXCERPT // 2 - 3
     if len(line) <= EXCERPT:
         return line
@@ -13567,7 +13568,7 @@ class Markdown(Document):
     def row(self, part: Chapter) -> Sequence[str]:
         """A run in the table of several."""
         run, totals = part.run, part.totals
-        texts = inline(part.title), inline(excerpt(run.reason or ""))
+        texts = inline(part.title), inline(excerpt_reason(run.reason or ""))
         about = " – ".join(filter(None, texts)) or inline(run.name)
         counts = itertools.islice(facts_done("", totals, named=False), 3)
         mark = GOOD if run.succeeded else BAD
@@ -13609,7 +13610,11 @@ class Markdown(Document):
             name += f", run {run.number}"
         if self.view.headings:
             name += f" ({where})"
-        words = name if run.agent else where, verdict_of(totals), inline(excerpt(run.reason or ""))
+        words = (
+            name if run.agent else where,
+            verdict_of(totals),
+            inline(excerpt_reason(run.reason or "")),
+        )
         return f"<h3>{GOOD if run.succeeded else BAD} {': '.join(filter(None, words))}</h3>"
 
     def steps(self, steps: Iterable[Step]) -> Iterator[str]:
@@ -14129,7 +14134,7 @@ class Page(Document):
             name = f"{run.agent}{which}: {run if several else run.name}"
         return page_ending(verdict_of(totals) or "no run", totals, good=run.succeeded) | {
             "place": f"{part.number}", "name": name, "why": run.reason or "",
-            "title": part.title or run.reason or run.name,
+            "title": part.title or title_of(run.reason or "") or run.name,
             "began": local_time(part.run.started_ms, DATE),
             "file": cut_target(run.file or run.where, FILE_COLUMNS) if several else "",
             "took": format_duration(totals.took) if totals.took else "", "cost": totals.cost,
