@@ -3686,7 +3686,7 @@ class Translator:
     def in_turn(self) -> bool:
         return self.begun and self.latest != "result"
 
-    def continued_by(self, _line: Node) -> bool:
+    def goes_on_as(self, _line: Node, _name: str) -> bool:
         """Does a line that names another session go on with this one?"""
         return False
 
@@ -4609,6 +4609,7 @@ class SavedClaude(Saved, Claude):
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         super().__init__(maker, session)
         self.last_line: str | None = None  # the ID of the last line that has one
+        self.next_session: str | None = None  # its ID after it was resumed
         self.typed: list[str] = []  # slash commands that are not shown yet
         self.early: dict[str, Any] = {}  # results whose calls are saved below them, by their IDs
 
@@ -4629,9 +4630,16 @@ class SavedClaude(Saved, Claude):
         elif line["attachment.commandMode"] == "prompt" and self.in_turn and not self.parent:
             self.ask_all(content_text(line["attachment.prompt"]))  # typed while the agent worked
 
-    def continued_by(self, line: Node) -> bool:
+    def goes_on_as(self, line: Node, name: str) -> bool:
+        """Has the session another ID from here on? A run keeps the one with which it began."""
         parent = line["parentUuid"]
-        return parent is not None and parent == self.last_line
+        if goes_on := parent is not None and parent == self.last_line:
+            self.next_session = name
+        return goes_on
+
+    def begin(self, **members: Any) -> None:
+        self.session = self.next_session or self.session
+        super().begin(**members)
 
     def message(self, role: str, line: Node) -> None:
         self.cwd = line["cwd"] or self.cwd
@@ -7329,7 +7337,7 @@ class Sessions:
             return self.enter(known), True
         if name and not known and (late := self.named_by_its_end(event)):
             return late, True
-        if name and not known and current.translator.continued_by(Node(details(event))):
+        if name and not known and current.translator.goes_on_as(Node(details(event)), name):
             return self.enter(self.rename(current, name)), True
         agent = recognize(details(event))
         self.runs.shows_agent = agent is not None
@@ -7402,7 +7410,6 @@ class Sessions:
         """A session that was resumed has another ID from here on."""
         self.table.pop(session.key, None)
         session.key, session.anonymous = session_key(name), False
-        session.translator.session = name
         return session
 
     def new_session(self, name: str | None) -> Session:

@@ -1112,8 +1112,10 @@ MENDED: dict[str, list[str]] = {
 
 @pytest.mark.parametrize("path", among(MENDED, "faults6"))
 def test_mended_faults(path: str) -> None:
-    ended = convert(content(path), "-d", "-m", "none")
-    assert (ended.status, ended.lines) == (0, [*map(spelled, MENDED[Path(path).stem])])
+    data = content(path)
+    for given in (data, convert(data, "-t", "cursor").stdout):
+        ended = convert(given, "-d", "-m", "none")
+        assert (ended.status, ended.lines) == (0, [*map(spelled, MENDED[Path(path).stem])])
 
 
 # Members of the rows of the files that are given together.

@@ -595,6 +595,19 @@ def test_a_count_from_when_the_message_began_is_none(
     assert (row["tokens_in"], row["tokens_out"]) == (4, tokens)
 
 
+@pytest.mark.parametrize(("parent", "found"), [("1", ["a", "b"]), ("x", ["a", "b", "b"])])
+def test_a_session_that_was_resumed_under_another_id_is_one(parent: str, found: list[str]) -> None:
+    """A line names its parent; a run keeps the ID with which it began."""
+    lines = [
+        claude("user", "Go", uuid="1", sessionId="a"),
+        says("Done", uuid="2", parentUuid=parent, sessionId="b"),
+        claude("user", "More", uuid="3", parentUuid="x", sessionId="b"), says("So", sessionId="b"),
+    ]  # fmt: skip
+    data = b"".join(lines)
+    for given in (data, convert(data, "-t", "cursor").stdout):
+        assert sorted(row["session"] for row in runs(given)) == found
+
+
 def test_thoughts_of_qwen_are_no_output_that_was_miscounted() -> None:
     """They are counted apart."""
     line = json.loads(says("Done."))
