@@ -15447,7 +15447,7 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
 def run(files: tuple[str, ...], **given: Any) -> int:
     """Read the event stream of a headless coding agent; write its progress, its result, a report,
     a table, or the stream itself, filtered and redacted. The exit status says whether it succeeded.
-    A directory means every session below it. Without FILE, or for -, read standard input.
+    A directory means its sessions. Without FILE, or for -, read standard input.
     """
     check_outputs(given)
     if given["grace"] is not None and not given["run"]:
@@ -15797,7 +15797,7 @@ Examples:
 {EXIT_HELP}"""
 SELECTORS_IN_SHORT = (
     "SELECTOR is KEY=GLOB, or the name of a tool or type; a comma means AND: shell; "
-    "'change,path!=src/*'; 'command=git push*'. A GLOB must match the whole value."
+    "'change,path!=src/*'; 'command=git push*'. A GLOB matches all of a value."
 )
 MOST_USED = (
     "to verbose messages quiet diff thinking only drop fail-on fail-unless redact run list man help"
@@ -15805,7 +15805,7 @@ MOST_USED = (
 BRIEF = {  # where the first sentence of an option's help doesn't tell most people enough
     "to": f"What to write: {', '.join(WRITERS)}.",
     "verbose": "All of it: prompts, words, targets, outcomes, a summary.",
-    "messages": "Print words: none, final (the answer), all, chat (all, plus prompts).",
+    "messages": "Words: none, final (answer), all, chat (and prompts).",
     "fail-unless": "Fail runs without a matching event.",
     "run": "Start a command, and end it if it hangs.",
     "list": "List rules, names, tools, types, agents, classes.",
