@@ -15796,8 +15796,8 @@ Examples:
 \b
 {EXIT_HELP}"""
 SELECTORS_IN_SHORT = (
-    "SELECTOR is KEY=GLOB, or the name of a tool or type; a comma means AND: shell; "
-    "'change,path!=src/*'; 'command=git push*'. A GLOB matches all of a value."
+    "SELECTOR is a tool, a type, or KEY=GLOB,... of which all must match: shell; "
+    "'change,path!=src/*'; 'command=git push*'. A GLOB matches a whole value."
 )
 MOST_USED = (
     "to verbose messages quiet diff thinking only drop fail-on fail-unless redact run list man help"
