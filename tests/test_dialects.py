@@ -635,33 +635,11 @@ def test_what_is_remembered_is_freed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 # ---------------------------------------------------------------- other agents
 
-OTHERS = [  # what is printed; how they end says EXPECTED.tsv, see test_captures.py
-    ("codex/command", [label("shell")]),
-    ("codex/file-change", [label("write"), *[label("shell")] * 2]),
-    ("codex/handmade-all-items", [label("updateTodos"), label("shell"), label("shell", 1),
-        label("edit"), label("write"), failed("edit", "error"), label("mcp"), failed("mcp",
-        "error"), label("webSearch")]),
-    ("codex/merged-stderr-first-line", [label("shell")]),
-    ("codex/windows-crlf-output", [label("shell")]),
-    ("copilot/long-run", [label("read"), label("shell"), label("read_powershell"),
-        label("read"), label("shell"), label("shell"), label("read")]),
-    ("droid/0.232.0-reasoning-twice", [label("shell")]),
-    ("droid/happy-path", [label("shell")]),
-    ("gemini/0.53.1-shell", [label("shell")]),
-    ("gemini/prose-before-init", []),
-    ("opencode/handmade-error", []),
-    ("opencode/handmade-no-reason", []),
-    ("opencode/handmade-run", [label("shell")]),
-    ("opencode/handmade-success", [label("shell")]),
-    ("pi/auth-error", []),
-    ("pi/handmade-success", [label("shell"), label("write")]),
-    ("pi/tool", [label("shell")]),
-]  # fmt: skip
-
 
 @pytest.mark.skipif(not os.path.isdir(SHARED), reason="no captures beside the checkout")
-@pytest.mark.parametrize(("name", "lines"), OTHERS)
+@pytest.mark.parametrize(("name", "lines"), sections("captures.txt"))
 def test_other_agents(name: str, lines: list[str]) -> None:
+    """What is printed; how they end says EXPECTED.tsv, see test_captures.py."""
     assert convert(content(SHARED, "captures", f"{name}.ndjson")).lines == lines
 
 
