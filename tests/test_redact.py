@@ -942,15 +942,15 @@ def wrapped(text: str, width: int) -> str:
     return "\n".join(text[at : at + width] for at in range(0, len(text), width))
 
 
-ODD = "kQ7/xv+2Lm=Zt8w"  # has what URLs, shells, HTML and JSON escape
+PUNCTUATED = "kQ7/xv+2Lm=Zt8w"  # has what URLs, shells, HTML and JSON escape
 ENCODED = {
-    "URL": quote(ODD, safe=""), "shell": re.sub(r"(\W)", r"\\\1", ODD), "hex": ODD.encode().hex(),
-    "HEX": ODD.encode().hex().upper(), "slash": ODD.replace("/", "\\/"), "entity": ODD.replace("+", "&#43;"),
-    "code points": "".join(f"\\u{ord(char):04x}" for char in ODD),
-    "bytes": "".join(f"\\x{ord(char):02x}" for char in ODD),
-    "JSON": json.dumps(json.dumps({"a": ODD})), "basic": base64.b64encode(f"bob:{ODD}".encode()).decode(),
-    "wrapped 76": wrapped(base64.b64encode(b"x" * 50 + ODD.encode() + b"y" * 30).decode(), 76),
-    "wrapped 64": wrapped(base64.b64encode(b"x" * 41 + ODD.encode() + b"y" * 30).decode(), 64),
+    "URL": quote(PUNCTUATED, safe=""), "shell": re.sub(r"(\W)", r"\\\1", PUNCTUATED), "hex": PUNCTUATED.encode().hex(),
+    "HEX": PUNCTUATED.encode().hex().upper(), "slash": PUNCTUATED.replace("/", "\\/"), "entity": PUNCTUATED.replace("+", "&#43;"),
+    "code points": "".join(f"\\u{ord(char):04x}" for char in PUNCTUATED),
+    "bytes": "".join(f"\\x{ord(char):02x}" for char in PUNCTUATED),
+    "JSON": json.dumps(json.dumps({"a": PUNCTUATED})), "basic": base64.b64encode(f"bob:{PUNCTUATED}".encode()).decode(),
+    "wrapped 76": wrapped(base64.b64encode(b"x" * 50 + PUNCTUATED.encode() + b"y" * 30).decode(), 76),
+    "wrapped 64": wrapped(base64.b64encode(b"x" * 41 + PUNCTUATED.encode() + b"y" * 30).decode(), 64),
 }  # fmt: skip
 LEFT = {
     "JSON": r'"{\"a\": \"*\"}"',
@@ -971,7 +971,7 @@ def test_a_copy_is_hidden_however_it_is_spelled(how: str, place: str) -> None:
         "words": assistant(text + "\n"),
         "member": event("x", text=text),
     }[place]
-    data = init() + shell(f"DB_PASSWORD={ODD}\n") + copy + result()
+    data = init() + shell(f"DB_PASSWORD={PUNCTUATED}\n") + copy + result()
     shown = json.loads(redact(data, *SECRETS).stdout.splitlines()[2])
     texts = [text.replace("[REDACTED:assignment]", "*") for text in strings(shown) if "[RE" in text]
     assert texts == [left]
