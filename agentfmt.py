@@ -9720,8 +9720,7 @@ class Form(NamedTuple):
     how strong it must be at least.
 
     ``between`` is an expression for RE2 and re alike. ``value``: as its quotes say, up to a blank,
-    such a one at the end of a line (``line``, and ``rest`` without punctuation), the only word of a
-    line (``alone``), or an element.
+    such a one at the end of a line (``line``), the only word of a line (``alone``), or an element.
     """
 
     name: str
@@ -9779,7 +9778,7 @@ block           line      mixed   (?:[ \t]+[\w:.-]+[ ]?=[^<>\n]{0,80})?><N><H>  
 option          value     human   (?:<Q>,<H>|[ \t]+|\\+t)<P>                    --password «<16 hex>»         --token string
 option          value     human   <Q>,?<H><N><H>(?:-[ ])?<P>                   "--password",·"«<16 hex>»"         "--token",·"string"
 variable        blank     any       =<P>                                          CI_TOKEN=«vbnmlkjhzq»           PASSWORD=$X
-property        rest      word      =                                             db.password=«<12 alnum>»          db.password=$X
+property        line      word      =                                             db.password=«<12 alnum>»          db.password=$X
 yaml            line      word    <Q>\*{0,2}(?:<H>|\xc2\xa0)(?::(?:[ \t]|\\+t)|=>|\xe2\x86\x92|\\+u2192)<H><Y>      password: «<12 alnum>»          password: null
 next            value     human   :<H>(?:[|>]-?)?<H><N><H><N>?<H><P>          password: |·«<24 hex>»        password:·next: x
 below           alone     mixed   <Q><H><A>?<H>\\?<N><H><N>?<H><P>  API key·«<24 hex>»        API key·next
@@ -9838,13 +9837,10 @@ def value_of(
     if kind in ("element", "alone"):
         whole = (ELEMENT if kind == "element" else ALONE_WORD).match(text, start, limit)
         return (*whole.span(), kind == "element") if whole else None
-    word = (UNQUOTED if kind in ("value", "rest") else TO_BLANK).match(text, start, limit)
-    if not word:
+    word = (UNQUOTED if kind == "value" else TO_BLANK).match(text, start, limit)
+    if not word or (kind == "line" and not LINE_END.match(text, word.end())):
         return None
-    stop = word.end() if kind != "rest" else end_of_word(text, start, word.end(), limit)
-    if kind in ("line", "rest") and not LINE_END.match(text, stop):
-        return None
-    return start, start + len(text[start:stop].rstrip(b",;)" if kind == "value" else b",;")), False
+    return start, start + len(word[0].rstrip(b",;)" if kind == "value" else b",;")), False
 
 
 def end_of_word(text: bytes, start: int, stop: int, limit: int) -> int:
@@ -11310,6 +11306,11 @@ class EventRedactor:
     def without_learnt(self, text: str) -> str:
         """A message without the values that have become known since it was made."""
         return self.learnt.hidden_in(text)
+
+    def without_copies(self, text: bytes) -> bytes:
+        """A document without the values that have become known since its texts were redacted."""
+        spans = merged([*shown_in(text, self.learnt)]) if self.scanner else []
+        return splice(text, markers_for(spans))
 
     def begun(self, text: bytes, scanner: Scanner) -> list[Span]:
         """Spans at the end of a cut-off text that may be the beginning of a secret."""
@@ -13511,7 +13512,7 @@ class Document(Follower):
 
     def report(self) -> bytes:
         """The report. What there is no room for is left out of the tree, until it fits."""
-        text = self.render(self.chapters)
+        text = self.whole_text()
         while len(text) >= self.room and self.chapters:  # a newline ends it
             self.size = sum(part.size for part in self.chapters)
             kept = self.size * self.room * 99 // (100 * len(text))
@@ -13519,8 +13520,13 @@ class Document(Follower):
                 if self.begun == 1:
                     break
                 self.drop()
-            text = self.render(self.chapters)
+            text = self.whole_text()
         return text
+
+    def whole_text(self) -> bytes:
+        """All chapters. No one has read them yet: what became known late is hidden before, too."""
+        redaction: EventRedactor = self.notes.reporter.redaction
+        return redaction.without_copies(self.render(self.chapters))
 
 
 def change_words(file: FileChange) -> str:
