@@ -11750,7 +11750,8 @@ class Redactor:
         self.size -= sum(sizes[:count])
         del pending[:count], sizes[:count]
         for event in pending[len(sizes) :]:
-            event.decoded = None  # its line says it again
+            if event.raw:
+                event.decoded = None  # its line says it again
             sizes.append(len((event.original or event).raw) + EVENT_OVERHEAD)
             self.size += sizes[-1]
 
