@@ -15803,7 +15803,7 @@ Examples:
 \b
 {EXIT_HELP}"""
 SELECTORS_IN_SHORT = (
-    "SELECTOR is a tool, a type, or KEY=GLOB,... of which all must match: shell; "
+    "SELECTOR is KEY=GLOB,... (all have to match), a tool, or a type: shell; "
     "'change,path!=src/*'; 'command=git push*'. A GLOB matches a whole value."
 )
 MOST_USED = (
