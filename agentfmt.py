@@ -12460,13 +12460,14 @@ class Text(Writer):
             yield self.render(waited, prefix)
 
     def apart(self, kind: str) -> Iterator[bytes]:
-        """What stands before a line: an empty line behind an answer and, on a terminal, between
-        prompts, words and actions; the name of another FILE."""
+        """What stands before a line: an empty line behind an answer and, on a terminal, between the
+        prompts, words and actions of a run, and behind it; the name of another FILE."""
         file = self.run.file if self.run and self.headings else self.file
         named = file != self.file
         if self.kind != kind or named:
-            apart = self.screen.glyphs or self.kind == "answered" or named
-            self.blank = int(apart and self.kind != "")
+            alone = self.run is None or self.run.file != self.last.mixed
+            apart = self.screen.glyphs and (alone or self.kind == "ended")
+            self.blank = int(self.kind != "" and (apart or named or self.kind == "answered"))
         yield from (b"",) * self.blank
         if named:
             yield encode_line(f"==> {file} <==")

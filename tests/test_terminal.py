@@ -452,6 +452,14 @@ def test_words_and_actions_stand_apart(lines: list[bytes], rows: list[str]) -> N
     assert b"" not in convert(stream, "-d").stdout.split(b"\n")[:-1]
 
 
+def test_lines_of_several_runs_stand_together() -> None:
+    """Their prefixes tell them apart."""
+    lines = [init("a"), init("b"), *(line for name in "ab" for line in (
+        assistant("Hm.", session=name), completed(session=name), result(name)))]  # fmt: skip
+    rows = ["[a] Hm.", "  ✓ [a] Read a", "", "[b] Hm.", "  ✓ [b] Read a"]
+    assert show(b"".join(lines)).rows == rows
+
+
 RUNNING = agentfmt.TOOLS["task"].doing
 RAN = label("task")
 
