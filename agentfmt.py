@@ -4284,7 +4284,8 @@ class Claude(Translator):
             self.final, self.stopped_agent, self.words_of_host = line, "", ""
         if model := as_text(message["model"]):
             self.counted.use_model(model)
-        self.count(line, message)
+        if self.maker.sums:
+            self.count(line, message)
 
     def count(self, line: Node, message: Node) -> None:
         """Add the tokens of a message. Its lines are written while it is not over, and may state
@@ -14881,10 +14882,11 @@ def make_maker(
     unread: tuple[str, ...],
     *,
     silent: bool,
+    counts: bool,
 ) -> EventMaker:
     native, converts, redacts = to == "stream-json", to == "cursor", redaction is not None
     strict = ",".join(sorted(redaction.classes - {"paths"})) if native and redaction else ""
-    sums = any(writer.sums for writer in writers)
+    sums = counts or any(writer.sums for writer in writers)
     return EventMaker(kind, native, converts, native and redacts, unread, silent, sums, strict)
 
 
@@ -14957,8 +14959,10 @@ def convert(
     writer, others = make_writers(to, view, notes := Notes(reporter))
     kind = SpokenEvent if redaction or fail_unless else writer.event_type
     unread = unread_types(writer, only, drop, thinking=thinking)
-    silent = writer.silent and not (fail_on or fail_unless or (limits and limits.counts))
-    maker = make_maker(kind, to, (writer, *others), redaction, unread, silent=silent)
+    counts = limits is not None and limits.counts
+    silent = writer.silent and not (fail_on or fail_unless or counts)
+    read = kind, to, (writer, *others), redaction, unread
+    maker = make_maker(*read, silent=silent, counts=counts)
     gates = (fail_on, fail_unless, limits)
     selection = Selection(only, drop, reporter.failure) if only or drop else None
     selects = selection.selects if selection else ALL_RUNS
