@@ -10789,13 +10789,15 @@ TOLD = frozenset(
     "assignment authorization bearer-token command-password cookie login-password url-password "
     "url-user".split()
 )
+MIXTURE = regex(r"(?=.*[a-z])(?=.*[A-Z])(?=.*[0-9])(?=.*[!#$%&*+,;=?@^~])\S*")  # no word's
 LEAST_COPY = 8  # characters of a value that is known from where it was shown
 
 
 def is_worth_knowing(value: str) -> bool:
     """Is a value that was hidden no ordinary word, which may stand elsewhere by chance?"""
-    long_enough = len(value) >= LEAST_COPY and is_usable(value)
-    return long_enough and greatest_odds(value) >= REACHED[HUMAN]
+    if len(value) < LEAST_COPY or not is_usable(value):
+        return False
+    return MIXTURE.fullmatch(value) is not None or greatest_odds(value) >= REACHED[HUMAN]
 
 
 class Learnt(KnownValues):

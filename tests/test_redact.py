@@ -989,7 +989,7 @@ def test_a_copy_in_the_same_text_is_hidden_before_it_was_told() -> None:
 
 
 @pytest.mark.parametrize(("value", "known"), [
-    *((value, True) for value in ("Cactus2026?", "woshimima88", "pgpsignature2")),  # of people
+    *((value, True) for value in ("Cactus2026?", "woshimima88", "pgpsignature2", "Zx8;mN2,pQ7")),  # of people
     *((value, False) for value in ("production1", "changeme", "x9Kq2")),  # words
     *((made(template, seed).text, True) for seed in range(5)
       for template in ("<32 base32>", "<16 alnum>", "<40 hex>", "<40 lower>")),
