@@ -13484,54 +13484,46 @@ class Document(Follower):
         part.put(step, *whose)
         self.size += step.own_size
         if self.size > 2 * self.room:
-            self.fit(self.size - self.room)
+            self.fit(self.room / self.size)
 
     # What is left out.
 
-    def fit(self, excess: int) -> bool:
-        """Leave out the next thing of the longest run, until so many bytes are saved. Was there
-        something left to leave out?"""
+    def fit(self, kept: float) -> bool:
+        """Leave out the next thing of the longest run until this share of all is left, or a run, if
+        nothing of any can be left out. Was there something?"""
         import heapq
 
         sizes = [(-part.size, at, part.cuts()) for at, part in enumerate(self.chapters)]
         heapq.heapify(sizes)
-        left = excess
-        while left > 0 and sizes:
+        whole = self.size = -sum(size for size, *_ in sizes)
+        while sizes and self.size > whole * kept:
             size, at, cuts = sizes[0]
             saved = next(cuts, None)
             if saved is None:
                 heapq.heappop(sizes)
             else:
                 heapq.heapreplace(sizes, (size + saved, at, cuts))
-                left -= saved
+                self.size -= saved
         for part in self.chapters:
             part.clear()
-        self.size = sum(part.size for part in self.chapters)
-        return left < excess
+        if self.size == whole and self.begun > 1 and self.chapters:
+            self.drop()
+        return self.size < whole
 
     def drop(self) -> None:
         """Leave out a run: the last that succeeded, or the last."""
         over = [part for part in self.chapters if part.run not in self.open]
         good = [part for part in over if part.run.succeeded]
-        self.chapters.remove((good or over or self.chapters)[-1])
+        last = (good or over or self.chapters)[-1]
+        self.chapters.remove(last)
+        self.size -= last.size
 
     def report(self) -> bytes:
         """The report. What there is no room for is left out of the tree, until it fits."""
-        text = self.whole_text()
-        while len(text) >= self.room and self.chapters:  # a newline ends it
-            self.size = sum(part.size for part in self.chapters)
-            kept = self.size * self.room * 99 // (100 * len(text))
-            if not self.fit(self.size - kept):
-                if self.begun == 1:
-                    break
-                self.drop()
-            text = self.whole_text()
+        text = self.render(self.chapters)
+        while len(text) >= self.room and self.fit(0.99 * self.room / len(text)):  # "\n" ends it
+            text = self.render(self.chapters)
         return text
-
-    def whole_text(self) -> bytes:
-        """All chapters. No one has read them yet: what became known late is hidden before, too."""
-        redaction: EventRedactor = self.notes.reporter.redaction
-        return redaction.without_copies(self.render(self.chapters))
 
 
 def change_words(file: FileChange) -> str:

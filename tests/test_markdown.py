@@ -551,11 +551,11 @@ def test_what_a_run_does_not_need_goes_to_the_next() -> None:
 @pytest.mark.parametrize("to", ["markdown", "html"])
 def test_many_open_runs_take_no_time(to: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What there will be no room for is left out of all at once, however little each may have."""
-    fit, fits = agentfmt.Document.fit, list[int]()
+    fit, fits = agentfmt.Document.fit, list[float]()
 
-    def counted(document: agentfmt.Document, room: int) -> None:
-        fits.append(room)
-        fit(document, room)
+    def counted(document: agentfmt.Document, kept: float) -> bool:
+        fits.append(kept)
+        return fit(document, kept)
 
     monkeypatch.setattr(agentfmt.Document, "fit", counted)
     parts = [
