@@ -4437,6 +4437,8 @@ class Claude(Translator):
         identity, result = as_text(block["tool_use_id"]), Node(line["tool_use_result"])
         called = self.calls.get(identity) or ForeignCall(identity)
         content, failed = block["content"], block["is_error"] is True
+        text = content_text(content)
+        told = BACKGROUND_ID.match(text) if called.tool == "shell" else None
         marks = line.each("tool_result_meta")
         kinds = (mark["non_execution_kind"] for mark in marks if mark["id"] == identity)
         kind = "denied" if identity in self.denied else next(kinds, "")
@@ -4447,11 +4449,10 @@ class Claude(Translator):
             self.start_task(
                 called, result["agentId"] or result["taskId"], "description", "description"
             )
-        elif result["backgroundTaskId"]:
-            self.start_task(called, result["backgroundTaskId"], "title", "command")
+        elif task := result["backgroundTaskId"] or (told and told[1]):
+            self.start_task(called, task, "title", "command")
         elif identity not in self.background:
             self.ongoing.pop(identity, None)
-        text = content_text(content)
         more = {"kind": kind, "existed": result["type"] == "update"}
         if called.tool == "shell":
             more["code"] = claude_code(text, result, failed=failed)
@@ -4483,6 +4484,7 @@ def task_of(tool: str, given: Any) -> str:
 
 
 MAX_PER_TOKEN = 8  # characters of a message: more than that were not counted yet
+BACKGROUND_ID = regex(r"Command running in background with ID: (\w+)")
 SYNTHETIC = "<synthetic>"  # the model of messages that the host wrote
 
 
