@@ -14129,12 +14129,13 @@ class Page(Document):
             for step in all_steps(part.steps)
             if step.state == "bad" and step.place
         )
-        pieces = page_template().generate(
+        pieces = page_template().stream(
             page=self, runs=[*zip(chapters, ends, strict=True)], begun=self.begun,
             policy=page_policy(), title=ends[0]["title"] if ends else "agentfmt",
             whole=self.whole(ends), hidden=self.hidden_words(),
             following={"": ""} | dict(itertools.pairwise(("", *failed))),
         )  # fmt: skip
+        pieces.enable_buffering(1000)  # or each piece of a line would take memory of its own
         return b"".join(map(encode_line, pieces))
 
     def end(self, part: Chapter) -> dict[str, Any]:
