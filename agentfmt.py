@@ -13776,7 +13776,7 @@ footer { margin-top: 2rem; color: var(--soft); font-size: .8125rem; }
 .run { display: flex; flex-direction: column; margin: 0 -1.25rem; padding: 2.25rem 1.25rem 0;
   content-visibility: auto; contain-intrinsic-size: auto 50rem; }
 .run > header { display: flex; flex-wrap: wrap; justify-content: space-between;
-  gap: 0 1rem; border-top: 2px solid var(--ink); padding-top: .5rem; }
+  gap: 0 1rem; margin-bottom: .25rem; border-top: 2px solid var(--ink); padding-top: .5rem; }
 h2 { margin: 0; font-size: .8125rem; font-weight: 400; } h2 a { color: var(--soft); }
 .words, .prompt, .long { margin: .75rem 0; } .words, .prompt, pre { unicode-bidi: plaintext; }
 .prompt, .long { padding-left: 1rem; border-left: 3px solid var(--link); font-weight: 500; }
@@ -13832,6 +13832,8 @@ html:has(:target) :is(.run, .act, .thought) { content-visibility: visible; }
 .when { grid-column: 4; align-self: center; width: 10rem; height: .375rem; background: var(--wash);
   border-radius: .2rem; } .when rect { fill: var(--soft); rx: .1rem; }
 .bad > .when rect, .bad > * > .when rect { fill: var(--bad); }
+@media (min-width: 40.01rem) { .run:has(.when) :is(.act > summary, div.act) {
+  grid-template-columns: 1rem minmax(0, 1fr) auto 10rem minmax(5.25rem, auto); } }
 .first, .next { padding: .1rem .6rem; border-radius: 1rem; background: var(--bad);
   color: var(--paper); font-size: .8125rem; line-height: 1.6; } .first { margin-right: auto; }
 .next { display: none; position: fixed; z-index: 2; top: .6rem; }
