@@ -4146,7 +4146,7 @@ class Claude(Translator):
     places = places_in("stream_event event.delta.text event.delta.thinking")
     fragments = places_in("stream_event event.delta.partial_json")
 
-    of_run = ("final", "stopped_agent", "words_of_host")
+    of_run = ("final", "stopped_agent", "words_of_host", "resets")
     woken = False  # by the end of a task, and nothing was said since
     final = NOTHING  # the agent's own last line
     by_schema = False  # a schema is given for the answer
@@ -4154,6 +4154,7 @@ class Claude(Translator):
     stopped_agent = ""  # a sub-agent in the background; the agent said nothing since
     words_of_host = ""  # in the agent's place, who wrote nothing since
     host_failed = False  # they are an error
+    resets: int | None = None  # when a limit ends that was reached, in seconds since 1970
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         super().__init__(maker, session)
@@ -4175,6 +4176,8 @@ class Claude(Translator):
             self.message(kind, line)
         elif kind == "result":
             self.result(line)
+        elif kind == "rate_limit_event" and line["rate_limit_info.status"] == "rejected":
+            self.resets = as_count(line["rate_limit_info.resetsAt"])
         elif kind == "error":
             self.report_error(error_text(self.event))
         elif subtype == "init":
@@ -4282,6 +4285,7 @@ class Claude(Translator):
         """Note of a message of the agent's what the end of its run needs."""
         if self.parent is None:
             self.final, self.stopped_agent, self.words_of_host = line, "", ""
+            self.resets = None
         if model := as_text(message["model"]):
             self.counted.use_model(model)
         if self.maker.sums:
@@ -4382,6 +4386,9 @@ class Claude(Translator):
             ended = named or "error"
         if ended != "success" and was_interrupted(line):
             own["error"] = "interrupted"
+        now = as_time(self.stamp or self.counted.last)  # no clock: the stream may be old
+        if self.resets and now and self.resets * 1000 > now:
+            own["retry_after_ms"] = self.resets * 1000 - now
         if not own.get("result") and (asked := structured_answer(own)):
             own["result"] = asked
         repeats_host = own.get("result") == self.words_of_host != ""
@@ -6689,6 +6696,7 @@ class Run:
         self.nearly: dict[str, str] = {}  # what one of them did match, and why that doesn't count
         self.error: str | None = None  # the message of the last error event
         self.failure: str | None = None  # a word for that, or for the reason
+        self.retry_ms: int | None = None  # after so long it may be tried again
         self.called = 0  # calls that it has begun
         self.counted = Counted()  # what it took, as its lines state it so far
         self.last_act = ""  # the type of its last call or words, where --fail-unless may ask
@@ -7016,6 +7024,7 @@ class Runs:
         stated = self.redacted(*failure or ("", ""), run)
         if event.subtype == IN_THE_MIDDLE:
             stated = "; ".join([stated, *self.open_calls(run)])
+        run.retry_ms = as_count(details(event).get("retry_after_ms"))
         if failure and failure[0]:
             run.failure = stated_failure(event, failure[0])
         if not stated and (unmet or run.matches):
@@ -14372,7 +14381,7 @@ class RunTable(Table):
             "verdict": totals.verdict,
             "reason": run.reason,
             "failure": failure_word(run),
-            "retry_after_ms": retry_after(run.reason or ""),
+            "retry_after_ms": retry_after(run.reason or "") or run.retry_ms,
             "location": run.where,
             "started_ms": run.started_ms,
             "started": stated_time(run.started_ms),

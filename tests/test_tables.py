@@ -156,6 +156,27 @@ def test_when_to_try_again(why: str, wait: int | None) -> None:
     assert row["retry_after_ms"] == wait
 
 
+@pytest.mark.parametrize(("said", "wait"), [
+    ({}, 90_000),  # a limit resets 90 seconds behind the last time that a line states
+    ({"timestamp": "2026-05-17T16:28:30Z"}, None),  # that has passed
+    ({"timestamp": None}, None),  # nobody knows how long that is
+])  # fmt: skip
+def test_a_limit_that_resets_at_a_time(said: dict[str, Any], wait: int | None) -> None:
+    at = {"timestamp": "2026-05-17T16:26:30Z"} | said
+    told = [
+        {"type": "user", "message": {"content": [{"type": "text", "text": "Go."}]}, **at},
+        {
+            "type": "rate_limit_event",
+            "rate_limit_info": {"status": "rejected", "resetsAt": 1779035280},
+        },
+        DONE | {"is_error": True, "result": "You've hit your limit"},
+    ]
+    (row,) = rows(b"".join(claude(*told)), "runs")
+    assert (row["failure"], row["retry_after_ms"]) == ("limit", wait)
+    told.insert(2, {"type": "assistant", "message": {"id": "m", "content": []}})  # it was overcome
+    assert rows(b"".join(claude(*told)), "runs")[0]["retry_after_ms"] is None
+
+
 def test_an_edit_without_a_change_shows_none() -> None:
     none = {"success": {"linesAdded": 0, "linesRemoved": 0}}
     data = init() + completed("5", "editToolCall", none, args={"path": "same.py"}) + result()
