@@ -13810,8 +13810,8 @@ th, td { padding: .25rem .75rem .25rem 0; border-bottom: 1px solid var(--line); 
 .act, .thought { margin-left: -1rem; padding-left: 1rem; font-size: .875rem; line-height: 1.5;
   content-visibility: auto; contain-intrinsic-size: auto 1.6rem; }
 .act > summary, div.act { position: relative; display: grid; padding-block: .15rem;
-  grid-template-columns: 1rem minmax(0, 1fr) auto auto minmax(5.25rem, auto); gap: 0 .5rem;
-  align-items: baseline; }
+  grid-template-columns: 1rem minmax(0, 1fr) auto var(--bar, auto) minmax(5.25rem, auto);
+  gap: 0 .5rem; align-items: baseline; }
 :is(.act, .thought) > summary::before { content: "›"; content: "›" / "";
   position: absolute; left: -.9rem; color: var(--soft); }
 :is(.act, .thought)[open] > summary::before { rotate: 90deg; }
@@ -13840,9 +13840,7 @@ html:has(:target) :is(.run, .act, .thought) { content-visibility: visible; }
 .diff b { color: var(--soft); font-weight: 400; }
 .when { grid-column: 4; align-self: center; width: 10rem; height: .375rem; background: var(--wash);
   border-radius: .2rem; } .when rect { fill: var(--soft); rx: .1rem; }
-.bad > .when rect, .bad > * > .when rect { fill: var(--bad); }
-@media (min-width: 40.01rem) { .run:has(.when) :is(.act > summary, div.act) {
-  grid-template-columns: 1rem minmax(0, 1fr) auto 10rem minmax(5.25rem, auto); } }
+.bad > .when rect, .bad > * > .when rect { fill: var(--bad); } .run:has(.when) { --bar: 10rem; }
 .first, .next { padding: .1rem .6rem; border-radius: 1rem; background: var(--bad);
   color: var(--paper); font-size: .8125rem; line-height: 1.6; } .first { margin-right: auto; }
 .next { display: none; position: fixed; z-index: 2; top: .6rem; }
