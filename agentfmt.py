@@ -10853,7 +10853,8 @@ class Learnt(KnownValues):
             return False
         text = line.replace(rb"\\", b"\\")
         plain = splice(text, plain_reading(text))
-        return any(next(shown_in(copy, self), None) for copy in {line, text, plain})
+        texts = [line] if plain == line else [line, plain]
+        return any(next(shown_in(text, self), None) for text in texts)
 
     def hidden_in(self, text: str) -> str:
         """A text without these values; of one that is cut off, without its beginning."""
