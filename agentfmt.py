@@ -113,6 +113,10 @@ from typing import (
     cast,
 )
 
+if os.path.basename(sys.argv[0]).startswith("agentfmt") and (
+    signal.getsignal(signal.SIGINT) is signal.default_int_handler
+):
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until main: no traceback out of the imports
 gc.disable()  # until main: collecting during the imports takes a tenth of the start-up time
 
 import click
@@ -1015,7 +1019,7 @@ class Limits:
         if (STAYED, over) in self.since:
             yield self.since[STAYED, over] + self.grace, STAYED
         if LEFT in self.since:
-            yield self.since[LEFT] + LEFT_SECONDS, LEFT
+            yield self.since[LEFT] + (LEFT_SECONDS if over else self.grace), LEFT
 
     def near(self, now: float) -> str:
         """How soon a limit is reached, once half of the silence before it has passed."""
@@ -2473,6 +2477,7 @@ FOREIGN = {what: regex(pattern, re.IGNORECASE) for pattern, what in (
     (rb"\xfd7zXZ\0", "xz data: xzcat FILE | agentfmt"),
     (rb"\x28\xb5\x2f\xfd", "zstd data: zstdcat FILE | agentfmt"),
     (rb"BZh", "bzip2 data: bzcat FILE | agentfmt"),
+    (rb"\xff\xfe\0\0|\0\0\xfe\xff", "UTF-32: iconv -f UTF-32 -t UTF-8 FILE | agentfmt"),
     (rb"\xff\xfe|\xfe\xff", "UTF-16: iconv -f UTF-16 -t UTF-8 FILE | agentfmt"),
     (rb"\{\0", "UTF-16: iconv -f UTF-16LE -t UTF-8 FILE | agentfmt"),
     (rb"\0\{", "UTF-16: iconv -f UTF-16BE -t UTF-8 FILE | agentfmt"),
@@ -2710,7 +2715,9 @@ COLLECTED = frozenset(("log", "logs", "container", "docker", "syslog", "journald
 STREAMS = (b"stdout", b"stderr")
 WRITERS_OF_PIECES = ("stream", "container_id", "CONTAINER_ID", "kubernetes")
 LABELS_PREFIX = regex(rb'[^{]{0,256}\{(?:\w+="[^"\\]*(?:\\.[^"\\]*)*",? ?)+\}\s')  # logcli's
-CRI_LINE = regex(rb"[0-9]\S* (stdout|stderr) ([PF])(?::\S*)? (.*)", re.DOTALL)
+CRI_LINE = regex(
+    rb"[0-9]\S* (?:(stdout|stderr) ([PF])(?::\S*)? |[0-9a-f]{2}([OE])[ +])(.*)", re.DOTALL
+)  # or GitLab's, which says of a piece that it follows one
 
 
 class Wrapped(NamedTuple):
@@ -2743,7 +2750,8 @@ def contents(
     """The possible contents of an envelope at some places; none for an event, unless the user
     ``named`` the place."""
     if CRI in places and (match := CRI_LINE.fullmatch(line)):
-        yield Wrapped(CRI, match[3].rstrip(b"\r\n"), match[1], match[2] == b"F", match[1])
+        stream = match[1] or STREAMS[match[3] == b"E"]
+        yield Wrapped(CRI, match[4].rstrip(b"\r\n"), stream, match[2] == b"F", stream)
     outer = object_in(line[max(0, line.find(b"{", 0, MAX_PREFIX + 1)) :])
     kind = outer.get("type")
     if not outer or (not named and isinstance(kind, str) and kind not in COLLECTED):
@@ -2811,8 +2819,15 @@ def stripped(line: bytes) -> bytes:
 TERMINAL_CODES = regex(rb"(?:\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-?]*[ -/]*[@-~]|[ \t\r])+")
 
 
+DRAWN_OVER = regex(rb"\r|\x1b\[[0-9;]*[A-HJKf]")
+
+
 def without_codes(text: bytes) -> bytes:
-    """A line without the codes for a terminal before its object and behind it: none is in JSON."""
+    """A line without the codes for a terminal before its object and behind it: none is in JSON; nor
+    is what a terminal draws over, such as a bar of progress without an end of line."""
+    brace = text.find(b"{")
+    if brace > 0 and DRAWN_OVER.search(text, 0, brace):
+        text = text[brace:]
     before = TERMINAL_CODES.match(text) if text[:1] == b"\x1b" else None
     text = text[before.end() :] if before else text
     end = text.find(b"\x1b")
@@ -2842,7 +2857,8 @@ class Reader:
     """Turns the frames of a FILE into events with their lines; other lines are rejected.
 
     The event that opens the first run decides what a line of its FILE is wrapped in: what comes off
-    any other event has to be the same, else somebody else wrote it, and it is prose.
+    any other event has to be the same, else somebody else wrote it, and it is prose. A prefix that
+    the next event lacks is none: another program's text, which did not end its line.
     """
 
     def __init__(
@@ -2864,6 +2880,7 @@ class Reader:
         self.wrapping: Wrapping | None = None  # of each event, once one has opened a run
         self.last: Wrapping = BARE  # of the last event
         self.bare = 0  # how many events had none
+        self.alone = True  # one line at most has been wrapped so
         self.head = b""  # how the last envelope begins
 
     def read(self, frame: Frame) -> Iterable[tuple[bytes, Any]]:
@@ -2968,7 +2985,10 @@ class Reader:
         if found is not NO_EVENT:
             wrapping = (*layers, prefix_kind(prefix) if prefix else "")
             if not isinstance(found, Rejected):
+                if self.alone and expected and len(expected) == 1 and wrapping == BARE:
+                    expected = self.wrapping = BARE
                 if expected in (None, wrapping):
+                    self.alone = expected is None
                     self.last = wrapping
                     self.bare += wrapping == BARE
                     yield from found

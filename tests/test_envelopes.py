@@ -320,6 +320,28 @@ def test_samples(wrap: Wrap, name: str) -> None:
     assert convert(wrap(data), *SAME) == convert(data, *SAME)
 
 
+@pytest.mark.parametrize("text", [
+    "Ok to proceed? (y) ", "\x1b[1G\x1b[0K\u2819", "\rDownload 90%\r", "\u200b", "10%\r 20%\r 30%",
+])  # fmt: skip
+def test_text_that_did_not_end_its_line_is_no_wrapping(text: str) -> None:
+    """npx asks on the standard error, where the agent's first event then stands."""
+    lines = whole_run().splitlines(keepends=True)
+    assert convert(text.encode() + whole_run(), *SAME) == Ended(whole_run(), "", 0)
+    if "\r" in text or "\x1b" in text:  # a terminal draws over it
+        lines[3] = text.encode() + lines[3]
+        assert convert(b"".join(lines), *SAME) == Ended(whole_run(), "", 0)
+
+
+def test_gitlab_splits_lines() -> None:
+    data = b"".join(
+        b"2026-11-27T09:00:00.123456Z 00O%b%b\n"
+        % (b"+" if start else b" ", line[start : start + 99])
+        for line in whole_run().splitlines()
+        for start in range(0, len(line), 99)
+    )
+    assert convert(data, *SAME) == Ended(whole_run(), "", 0)
+
+
 # ---------------------------------------------------------------- one wrapping for a FILE
 
 SUCCESS = result()
