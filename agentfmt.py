@@ -9113,7 +9113,9 @@ class Selection:
         """``tell`` takes why it fails: --only names runs or sessions which aren't there."""
         self.only, self.drop, self.tell = only, drop, tell
         self.terms = [term for choice in (*only, *drop) for term in choice.terms]
-        self.simple = {term.key for term in self.terms} <= KINDS_ALONE  # cacheable by kind of event
+        keys = {term.key for term in self.terms}
+        self.simple = keys <= KINDS_ALONE  # cacheable by kind of event
+        self.names_tools = not keys.isdisjoint(("tool", "word"))
         self.known: dict[object, bool] = {}
         self.only_runs = [choice.of_run() for choice in only]
         self.drop_runs = [choice for choice in drop if choice.of_run() == choice]
@@ -9136,7 +9138,8 @@ class Selection:
                 if event.kind == IMPLIED or self.selects != BY_SESSION:
                     yield event
                 continue
-            kind = (event.type, event.subtype, *event_tools(event)) if simple else None
+            tools = event_tools(event) if self.names_tools else ()
+            kind = (event.type, event.subtype, *tools) if simple else None
             if kind is None or kind not in decisions:
                 if len(decisions) > CACHED_DECISIONS:  # the input may have any number of types
                     decisions.clear()
