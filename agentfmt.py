@@ -9465,7 +9465,7 @@ command-password  <stdin>[^|;&\n]* <<< \h*<pw>  chpasswd\h* <<< \h*["'\\]*[\w.-]
 command-password  ^(?:new\h+(?:PDO|mysqli)|mysqli_connect|getConnection) \h*\([^,\n]{1,120},[^,\n]{1,40},\h*\\*["']([^\s"'\\$][^\s"'\\]{3,})
 command-password  ^snmp-server\h+community \h+([^\s"'\\$][^\s"'\\]{3,})\h+R[OW]
 command-password  ^jwt\.(?:sign|verify|encode|decode)\( [^,\n]{1,60},\h*["'\\]+([^\s"'\\]*?[0-9][^\s"'\\]{6,})
-command-password  [\w.*-]+ :(?:54[0-9]{2}|\*): [\w*-]+:[\w*-]+:([^\s:"'\\]{4,})  (?i:set\h+password\h+for) \h+\S+\h*=\h*\\*["']<pw>
+command-password  [\w.*-]+ :(?:54[0-9]{2}|\*): [\w*-]+:[\w*-]*[g-z*_][\w*-]*:([^\s:"'\\]{4,})  (?i:set\h+password\h+for) \h+\S+\h*=\h*\\*["']<pw>
 login-password  ^(?i:log-?in|sign-?in|cred(?:ential)?s|(?:user(?:name)?|e-?mail|login)\h*[/|&+]\h*pass[a-z]*) ["'*`\\]*\h*[:=]\h*["'`\\]*[\w.@+-]+\h*[/|]\h*["'`\\]*([^\s"'`\\,;/<>\(){}]{6,})
 login-password  ^(?i:(?:log|sign)\h*in\h+(?:with|as|using)) \h+["'`\\]*[\w.@+-]+["'`\\]*\h*/\h*["'`\\]*([^\s"'`\\,;/<>\(){}]{6,})
 login-password  ^(?i:admin(?:istrator)?|root|postgres) ["'*`\\]*\h+/\h+["'*`\\]*([^\s"'`\\,;/<>\(){}]{6,})  ^[\w.+-]+ @[\w-]+\.[\w.-]+["'*`\\]*\h+/\h+["'*`\\]*([^\s"'`\\,;/<>\(){}]{6,})
