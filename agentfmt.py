@@ -3818,7 +3818,7 @@ class Translator:
     # The moves.
 
     def begin(self, **members: Any) -> None:
-        if self.latest in ACT_TYPES:  # of a run that did not end
+        if self.counted.tokens or self.latest in ACT_TYPES:  # of a run that did not end
             self.counted = Counted()
         self.begun, self.counted.first, self.silent_reason = True, self.stamp, IDLE
         members |= {"timestamp_ms": as_time(self.stamp)}
@@ -4267,7 +4267,8 @@ class Claude(Translator):
         """Note what a call started in the background: lines tell its end, which has a member for
         what it is about, as an argument of the call says."""
         task, about = as_text(task), as_text(call.args().get(argument))
-        self.tasks[task], self.titles[task] = call.id, about
+        if task:  # else it would be each call's that names none
+            self.tasks[task], self.titles[task] = call.id, about
         self.background[call.id] = {member: about}
         self.ongoing.setdefault(call.id, about or call.tool)
 
@@ -4314,7 +4315,7 @@ class Claude(Translator):
     def count(self, line: Node, message: Node) -> None:
         """Add the tokens of a message. Its lines are written while it is not over, and may state
         the output as it was when it began; a proxy that counts nothing may state zeros."""
-        identity = as_text(message["id"] or line["uuid"])
+        identity = as_text(message["id"] or line["uuid"]) or object()  # Amp's have none
         stated, counted = line["usageMetadata"] or message["usage"], self.counted
         if not any(self.usage_in(stated).values()):
             return
@@ -4380,7 +4381,7 @@ class Claude(Translator):
             identity = self.streamed[self.parent] = Node(inner)["message.id"]
             self.begin_message(identity)
             self.said.forget(self.parent)
-        elif inner.get("type") == "message_delta" and self.parent in self.streamed:
+        elif inner.get("type") == "message_delta" and self.streamed.get(self.parent):
             identity = as_text(self.streamed[self.parent])
             self.add_usage(inner.get("usage"), identity)
             self.counted.undercounted.discard(identity)
@@ -5504,12 +5505,15 @@ class Copilot(Saved):
     names_model = ("model", "newModel", "selectedModel")
     saved = False  # until a line shows it
     clocks = True
-    of_run = ("summary", "agents", "requests", "permissions")
+    of_run = ("summary",)
     streamed: Any = None  # the message whose deltas came
-    requests: Mapping[Any, Any] = {}  # for permission -> the calls that they are about
-    permissions: Mapping[str, str] = {}  # the answers, by the call
     summary: Any = None  # the answer, unless words follow
-    agents: Mapping[str, Any] = {}  # sub-agents -> the calls that started them
+
+    def forget_run(self) -> None:
+        super().forget_run()
+        self.agents: dict[str, Any] = {}  # sub-agents -> the calls that started them
+        self.requests: dict[str, Any] = {}  # for permission -> the calls that they are about
+        self.permissions: dict[str, str] = {}  # the answers, by the call
 
     def read(self, line: Any) -> None:
         kind, data = self.event.type or "", Node(line["data"])
@@ -5582,22 +5586,21 @@ class Copilot(Saved):
     def permit(self, request: str, data: Any) -> None:
         """Note what permission was asked for, and the answer; some only name the request."""
         if data["result.kind"] is None:
-            self.requests = {**self.requests, request: data["permissionRequest.toolCallId"]}
+            remember(self.requests, request, data["permissionRequest.toolCallId"])
         else:
-            call = first_text(data["toolCallId"], self.requests.get(request))
-            self.permissions = {**self.permissions, call: as_text(data["result.kind"])}
+            call = first_text(data["toolCallId"], self.requests.pop(request, None))
+            remember(self.permissions, call, as_text(data["result.kind"]))
 
     def caller(self, line: Any, data: Any) -> str | None:
         agent = first_text(line["agentId"])
         if agent and self.event.type == "subagent.started":
-            self.agents = {**self.agents, agent: data["toolCallId"]}
+            self.agents[agent] = data["toolCallId"]
         return first_text(data["parentToolCallId"], self.agents.get(agent), agent) or None
 
     def returned(self, data: Any) -> None:
         failed, identity = data["success"] is False, as_text(data["toolCallId"])
         told = identity if identity in self.permissions else ""  # older versions name no call
-        asked = self.permissions.get(told, "")
-        self.permissions = {call: kind for call, kind in self.permissions.items() if call != told}
+        asked = self.permissions.pop(told, "")
         kind = asked if failed and asked.startswith("denied") else data["error.code"]
         text = error_message(data["error"]) or content_text(data["result.content"])
         end = re.search(
