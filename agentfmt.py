@@ -8111,7 +8111,9 @@ class ShellCommand(NamedTuple):
                     break
 
 
-GITS_VALUED = word_set("-C -c --git-dir --work-tree --namespace --config-env")
+GITS_VALUED = word_set(
+    "-C -c --git-dir --work-tree --namespace --config-env --attr-source --super-prefix"
+)
 INTO = ">"  # the program of a redirection
 
 
@@ -8415,7 +8417,7 @@ class Starter(NamedTuple):
 
     def is_value(self, at: int) -> bool:
         """Does a word stand behind an option that has a value?"""
-        options = VALUED.get(self.program, VALUED[""])
+        options = VALUED.get(plain_name(self.program), VALUED[""])
         return at > 0 and re.fullmatch(options, self.rest[at - 1]) is not None
 
     def inner(self, begin: int, inner: Sequence[int]) -> Iterator[ShellCommand]:
@@ -8522,7 +8524,7 @@ def plain_name(program: str) -> str:
 def first_inner(program: str, rest: Sequence[str]) -> int:
     """Where the first command may begin that a program starts, or NOWHERE."""
     name = plain_name(program)
-    if name in STARTERS:
+    if not STARTERS.isdisjoint((name, program)):  # run0
         return NOWHERE if name == "command" and rest[:1] in (["-v"], ["-V"]) else 0
     flag = STARTS_BEHIND.get(name, "" if name in SHELL_NAMES else RUN)
     return next((at + 1 for at, word in enumerate(rest) if re.fullmatch(flag, word)), NOWHERE)
@@ -8586,10 +8588,10 @@ STARTERS = frozenset(
     "proxychains unshare tini torsocks gosu su-exec setpriv chrt sshpass Start-Process busybox "
     "toybox entr tmux screen fakeroot perf valgrind nsenter bwrap prlimit systemd-run "
     "systemd-inhibit faketime pkexec run0 op doppler dumb-init envdir rlwrap retry trap sem "
-    " start-stop-daemon script pwsh powershell call start sg ssh-agent "
+    "start-stop-daemon script pwsh powershell call start sg ssh-agent "
     "singularity apptainer distrobox toolbox incus lxc-attach machinectl crictl ctr minikube lima "
     "mosh autossh plink gcloud fly flyctl torify tsocks fakechroot proot arch-chroot "
-    "systemd-nspawn watchexec nodemon lerna sops k3s limactl colima and or not".split()
+    "systemd-nspawn watchexec nodemon lerna sops k3s limactl colima and or not !".split()
 )
 RUN = r"run|exec|rsh|--|\{"  # or a block of PowerShell
 # Programs that start others only behind other words.
@@ -8608,7 +8610,8 @@ PLACES = frozenset(
 )
 # Options with a value, of programs that start others.
 VALUED = {
-    "ssh": "-[BbcDEeFIiJLlmOopQRSWw]", "python": "-[WX]", "tmux": "-[csntLf]", "watch": "-[nqs]",
+    "ssh": "-[BbcDEeFIiJLlmOopQRSWw]", "tmux": "-[csntLf]", "watch": "-[nqs]",
+    **dict.fromkeys(("python", "py", "pypy"), "-[WX]"),
     "strace": "-[aeEopsu]", "exec": "-a",
     "sudo": "-[CDghpRrTtuU]|--(?:user|group|host|chdir|prompt)",
     "": "-[CDPUfghnopsuw]|--(?:with(?:-[a-z]+)?|from|package|spec|name|namespace|user|group|signal"
@@ -8618,7 +8621,7 @@ VALUED = {
 FEEDERS = frozenset(("xargs", "parallel", "sem"))
 HIDES_STATUS = FEEDERS | frozenset(
     "find fd trap coproc setsid script watch systemd-run tmux screen entr start-stop-daemon "
-    "hyperfine at batch gdb git Start-Process Start-Job start".split()
+    "hyperfine at batch gdb git Start-Process Start-Job start !".split()
 )
 # Options with which a program doesn't wait for what it starts, or starts nothing.
 DETACHED = {
