@@ -2007,52 +2007,9 @@ class OpenCall(Struct, gc=False):
 NOT_BEGUN = OpenCall()
 
 
-class Found(Struct, gc=False):
-    """What a call found, as far as its label depends on that."""
-
-    exitCode: Any = None
-    isError: Any = None
-    isBackground: Any = None
-    beforeFullFileContent: Raw = Raw()
-
-
-class Result(Struct, gc=False):
-    success: Found
-    isBackground: Any = None
-
-
-class Body(Struct, gc=False):
-    result: Result
-
-
-class Glance(Struct, gc=False):
-    tool_call: dict[str, Body | str | int | float | bool | list[Any] | None]
-
-
-GLANCE = msgspec.json.Decoder(Glance).decode
-
-
 def action_of(event: Event) -> Action:
-    """The label of a finished call, and its outcome in a word: for writers that need no more. Most
-    calls went well, and what they found, which is most of their lines, need not be decoded."""
-    tool = "" if event.decoded else good_tool(event.raw)
-    return plain_action(tool, "ok", None, False) if tool else label_call(outcome_of(event))
-
-
-def good_tool(line: bytes) -> str:
-    """The tool of a call that went well, "" if that isn't sure."""
-    try:
-        [(key, body), *_] = GLANCE(line).tool_call.items()
-    except (*DECODE_ERRORS, ValueError):
-        return ""
-    if type(body) is not Body or not key.endswith("ToolCall"):
-        return ""
-    tool, result, found = key[: -len("ToolCall")], body.result, body.result.success
-    if found.exitCode or found.isError or found.isBackground or result.isBackground:
-        return ""
-    if tool == "edit" and bytes(memoryview(found.beforeFullFileContent)[:2]) in (b"", b"nu", b'""'):
-        return ""  # it may have created a file
-    return tool[: EXCERPT + 1]
+    """The label of a finished call, and its outcome in a word: for writers that need no more."""
+    return label_call(outcome_of(event))
 
 
 def running_action(call: OpenCall, here: str) -> Action:
@@ -6625,7 +6582,7 @@ AGENT_CHECKS: dict[str, Callable[[dict[str, Any]], bool]] = {
 def wraps_event(event: Event) -> bool:
     """Does an envelope that isn't taken off hold an event of an agent?"""
     pieces = contents(event.raw) if event.type is None and b":" in event.raw else ()
-    lines = (as_object(decoded(piece.text)) for piece in pieces)
+    lines = (object_in(piece.text) for piece in pieces)
     return any(recognize(line) or line.get("type") in CURSOR_TYPES for line in lines)
 
 
@@ -7333,7 +7290,7 @@ class Sessions:
         if not translator.translates:
             return (ACT_TYPES, name, run, b"") if name or session.key is None else NOT_GOING_ON
         types = translator.skipped_types if translator.goes_on(name) else ()
-        return types, name, run, translator.tells
+        return types, name, run, translator.tells if self.maker.sums else b""
 
     def is_rejected(self, line: bytes, event: Any) -> bool:
         """Report a line that isn't an event, or is in another wrapping than those of its FILE."""
@@ -7341,11 +7298,7 @@ class Sessions:
         reason = None
         if type(event) is Rejected:
             reason = event.reason
-            if (
-                event.elsewhere
-                and not file.elsewhere
-                and recognize(as_object(decoded(event.elsewhere)))
-            ):
+            if event.elsewhere and not file.elsewhere and recognize(object_in(event.elsewhere)):
                 file.elsewhere = file.where()
         else:
             event.raw = line
@@ -8341,10 +8294,9 @@ def word_of(node: Any) -> str:
     if node.type == "translated_string":
         return word_of(node.children[-1])
     if node.type in ("command_name", "concatenation"):
-        dollars = [at.type == "$" and to.type == "string" for at, to in
-                   itertools.pairwise((*node.children, node))]  # fmt: skip
-        parts = itertools.compress(node.children, map(operator.not_, dollars))
-        return LIST.sub(UNKNOWN, "".join(map(word_of, parts)), 1)
+        parts = itertools.pairwise((*node.children, node))
+        words = (word_of(part) for part, to in parts if (part.type, to.type) != ("$", "string"))
+        return LIST.sub(UNKNOWN, "".join(words), 1)
     if node.type == "raw_string":
         return text[1:-1]
     if node.type == "ansi_c_string":
@@ -8372,17 +8324,17 @@ def started_by(
     words: Sequence[str], depth: int, hidden: str, *, fed: Fed = None
 ) -> Iterator[ShellCommand]:
     """A command, and those that it may start. Raises UnclearError."""
-    program, rest = base_name(words[0]), list(words[1:])
-    begin = first_inner(program.removesuffix(".exe"), rest)
+    name, rest = base_name(words[0]), list(words[1:])
+    program = name.removesuffix(".exe")
+    begin = first_inner(program, rest)
     if not HELP.isdisjoint(rest) or "-h" in (*rest[-1:], *rest[begin : begin + 1]):
         hidden = hidden or "its option"
-    yield ShellCommand([program, *rest], hidden)
-    if program.endswith(".exe"):
-        program = program.removesuffix(".exe")
-        yield ShellCommand([program, *rest], hidden)
+    for spelled in dict.fromkeys((name, program)):
+        yield ShellCommand([spelled, *rest], hidden)
     if program == "git" and any(word.startswith("alias.") for word in rest):
         raise UnclearError
     hidden = hidden or hidden_by(program, rest)
+    rest = completed_words(rest) if program in FEEDERS else rest
     yield from Starter(program, rest, depth, hidden, fed).commands(begin)
 
 
@@ -8399,8 +8351,6 @@ class Starter(NamedTuple):
         """Those of its scripts, and those that begin at a word from ``begin`` on: any word that is
         no option may, for nobody knows which options have a value."""
         program, rest, fed = self.program, self.rest, self.fed
-        if program in FEEDERS:
-            self = self._replace(rest=(rest := completed_words(rest)))
         for word, value in itertools.pairwise([*rest, ""]):
             if word.startswith("--entrypoint"):
                 name = base_name(word.partition("=")[2] or value)
@@ -9036,10 +8986,12 @@ def parse_term(term: str) -> Term:
         key, glob = parse_name(key, glob)
     if key == "status" and not fnmatch.filter(STATUSES, glob):
         raise ValueError(f"no such status; they are {', '.join(STATUSES)}")
-    expression = key == "path" and re.search(r"\A\^|\$\Z|\\\.", glob)
-    if expression or (key == "command" and glob[:1] != "=" and as_glob(glob) != glob):
+    plain = glob
+    if key == "command" and glob[:1] != "=":
         plain = as_glob(glob)
-        plain = plain.lstrip("=").replace("\\", "") if expression else plain
+    elif key == "path" and re.search(r"\A\^|\$\Z|\\\.", glob):
+        plain = as_glob(glob).lstrip("=").replace("\\", "")
+    if plain != glob:
         raise ValueError(f"a glob is no regular expression: did you mean {key}{negation}={plain}?")
     if key == "path":  # a directory is what is in it
         glob = os.path.normpath(f"{glob}*" if glob.endswith("/") else glob)
