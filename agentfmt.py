@@ -6658,6 +6658,7 @@ class Run:
         self.short = ""  # its first characters, as messages and prefixes print them
         self.where = where  # FILE:LINE of its first event
         self.number = 0  # of the runs that begin in its FILE, from 1
+        self.from_end = ""  # the same from -1, where runs are counted beforehand
         self.state = OPEN
         self.events = 1  # lines that were read
         self.succeeded = False
@@ -6731,15 +6732,18 @@ class Runs:
         fail_on: Sequence[Any] = (),
         fail_unless: Sequence[Any] = (),
         limits: Limits | None = None,
+        runs_in: Mapping[str, int] | None = None,
+        selects: str = ALL_RUNS,
         *,
         locates: bool = False,
         tells: bool = True,
-        selects: str = ALL_RUNS,
     ) -> None:
         """``fail_on`` and ``fail_unless`` are selectors. ``locates``: calls get their FILE:LINE.
         ``tells``: messages say why runs failed; else a summary does. ``selects``: which runs, and
-        nothing else counts; but by number there is one in each FILE."""
+        nothing else counts; but by number there is one in each FILE. ``runs_in``: how many there
+        are in each FILE, if that is known."""
         self.locates, self.tells, self.selects = locates, tells, selects
+        self.runs_in = runs_in or {}
         self.reporter = reporter
         self.limits = limits or Limits()
         self.fail_on, self.fail_unless = fail_on, fail_unless
@@ -6880,6 +6884,8 @@ class Runs:
         if event.kind != END:
             self.file.has_run_begun = True
         run.number, run.first_ms = self.file.runs, line_time(Event(raw=self.line))
+        if in_file := self.runs_in.get(self.file.name):
+            run.from_end = str(run.number - in_file - 1)
         if session.translator.settled and run.first_ms:
             self.find_copy(session, run)
         # An init behind what an agent does is another run's.
@@ -8742,9 +8748,9 @@ def event_sessions(event: Event) -> Named:
 
 
 def event_runs(event: Event) -> Named:
-    """The number of its run in the FILE where that began, alone and with the FILE's name."""
+    """The number of its run in the FILE where that began, from its begin and from its end."""
     run = event.run
-    return one_name(str(run.number), f"{run.file}#{run.number}") if run else ()
+    return one_name(str(run.number), run.from_end) if run else ()
 
 
 ANSWER = "answer"
@@ -8822,10 +8828,6 @@ class Term(NamedTuple):
         same = begin.startswith(known) or (begin != "" and known.startswith(begin))
         return unknown != "" and same
 
-    def counts_back(self) -> bool:
-        """Does it count runs from the end of a FILE?"""
-        return self.key == "run" and self.glob.startswith("-")
-
 
 class Selector(NamedTuple):
     """KEY=GLOB[,KEY=GLOB]...: all terms must match. A bare word is a type or a tool."""
@@ -8876,17 +8878,6 @@ class Selector(NamedTuple):
         """Its terms about whole runs; all runs match if it has none."""
         return self._replace(terms=tuple(term for term in self.terms if term.key in WHOLE_RUNS))
 
-    def count_back(self, runs: Mapping[str, int]) -> Selector:
-        """With `run=-1` as the number that this is in each FILE, by the number of its runs."""
-
-        def known(term: Term) -> Term:
-            if not term.counts_back():
-                return term
-            numbered = (f"{file}#{count + 1 + int(term.glob)}" for file, count in runs.items())
-            return term._replace(pattern=re.compile(rf"(?:{'|'.join(map(re.escape, numbered))})\Z"))
-
-        return self._replace(terms=tuple(map(known, self.terms)))
-
 
 def parse_selector(text: str) -> Selector:
     """Parse a selector. Raises ValueError if it is invalid, or no event could ever match a term."""
@@ -8918,10 +8909,7 @@ SELECTOR_MISTAKES = (
     (r".*([\u200b-\u200f\u2060\ufeff\x00-\x1f]).*", "it holds a character that can't be seen"),
     (rf"((?:{ANY_KEY})!?==?)([\"'`“‘])(.*)[\"'`”’]",
      r"no quotes inside a selector: did you mean \1\3?"),
-    (rf"([\"'])((?:{ANY_KEY})!?=.*)\1", r"no quotes inside a selector: did you mean \2?"),
-    (r"([\"'])(\w+)\1", r"no quotes inside a selector: did you mean \2?"),
-    (r"([\"'])(.*)\1", r"no quotes inside a selector: did you mean command=\2?"),
-    (r"command!?=(?!=)(.*[\"'`“”‘’].*)", "a command is matched without its quotes: leave them out"),
+    (r"[\"'].*|command!?=(?!=).*[\"'`“”‘’].*", "no quotes inside a selector: leave them out"),
     (r"(command!?=)(?:\w+=\S* )+(.*)", r"assignments are no words: did you mean \1\2?"),
     (rf"\s.*|.*\s|(?!command|target)\w+!?=\s.*|(?!(?:target|command)!?=).*\s(?:{ANY_KEY})!?=.*|"
      r"command.*\s(?:tool|status|subtype|session|run)!?=.*", "no blanks around a term"),
@@ -9006,25 +8994,6 @@ def parse_term(term: str) -> Term:
 # Names that a term may have without a wildcard: types, and any agent's names of tools.
 EVENT_TYPES = CURSOR_TYPES | {"text", "stream_event", "rate_limit_event"}
 WILDCARD = regex(r"[*?[]")
-# What other agents call these types and tools in their own lines, without "." and "_".
-FOREIGN_TYPES = {
-    name: ours
-    for ours, names in {
-        "tool_call": "tooluse toolresult toolcalls functioncall functioncalloutput mcptoolcall "
-        "customtoolcall itemstarted itemupdated itemcompleted toolexecutionstart "
-        "toolexecutionend toolexecutioncomplete",
-        "assistant": "message agentmessage assistantmessage messageupdate messageend text",
-        "thinking": "reasoning agentreasoning assistantreasoning",
-        "user": "usermessage prompt",
-        "system": "init session sessionstart threadstarted turnstarted agentstart turnstart "
-        "stepstart",
-        "result": "turncompleted turnfailed completion agentend turnend stepfinish taskcomplete",
-        "shell": "commandexecution localshellcall",
-        "edit": "filechange",
-        "task": "collabtoolcall",
-    }.items()
-    for name in names.split()
-}
 
 
 def parse_name(key: str, glob: str) -> tuple[str, str]:
@@ -9042,9 +9011,7 @@ def parse_name(key: str, glob: str) -> tuple[str, str]:
         return ("change" if tool == ANY_CHANGE else "tool"), tool or glob
     import difflib
 
-    ours = FOREIGN_TYPES.get(re.sub("[._]", "", glob).lower())
-    alike = difflib.get_close_matches(glob.lower(), sorted((*types, *tools)), 1)
-    near = [name for name in ((ours, "tool_call") if ours else alike) if name in {*types, *tools}]
+    near = difflib.get_close_matches(glob.lower(), sorted((*types, *tools)), 1, cutoff=0.75)
     what, spelled = ("tool or type", "tool") if key == "word" else (key, key)
     if near and not WILDCARD.search(glob):
         raise ValueError(f'no {what} "{glob}": did you mean {TOOL_NAMES.get(near[0], near[0])}?')
@@ -9082,7 +9049,7 @@ class Selection:
             keys = {term.key for choice in self.only_runs for term in choice.terms}
             self.selects = BY_NUMBER if keys == {"run"} else BY_SESSION
         self.found = False  # a run that is selected
-        self.there: dict[str, tuple[int, dict[str, None]]] = {}  # FILE -> its runs, their sessions
+        self.there: dict[str, None] = {}  # the first runs, whether they are selected or not
         self.begun: dict[str, dict[str, None]] = {}  # the beginning of a name -> sessions it fits
 
     def mark(self, events: Iterable[Event]) -> Iterator[Event]:
@@ -9109,22 +9076,15 @@ class Selection:
     def check_choices(self, *, nothing: bool) -> None:
         """Say which names of sessions fit several, and with ``nothing`` that no run was picked."""
         if nothing:
-            self.tell(self.not_found())
+            only = self.selects != ALL_RUNS
+            option, choices = ("--only", self.only) if only else ("--drop", self.drop_runs)
+            given = " or ".join(escape(choice.text) for choice in choices)
+            what = "no such run" if only else "no run is left"
+            there = first_names(self.there) or "there is none at all"
+            self.tell(f"{option} {given}: {what}: {there}")
         for name, sessions in self.begun.items():
             if len(sessions) > 1:
                 self.tell(f"session={name} fits several: {first_names(sessions)}")
-
-    def not_found(self) -> str:
-        """What to say if no run is picked: which there are."""
-        only = self.selects != ALL_RUNS
-        what = "no such run" if only else "no run is left"
-        option, choices = ("--only", self.only) if only else ("--drop", self.drop_runs)
-        given = " or ".join(escape(choice.text) for choice in choices)
-        there = first_names(
-            f"{file} has {plural(runs, 'run')}{f' of {first_names(sessions)}' if sessions else ''}"
-            for file, (runs, sessions) in self.there.items()
-        )
-        return f"{option} {given}: {what}: {there or 'there is none at all'}"
 
     def note(self, run: Run) -> None:
         """Note that there is a run, for a message."""
@@ -9133,10 +9093,8 @@ class Selection:
                 sessions = self.begun.setdefault(term.glob, {})
                 if len(sessions) <= NAMES_SHOWN:
                     sessions[escape(run.label or "")] = None
-        runs, sessions = self.there.get(run.file, (0, {}))
-        if run.label and len(sessions) <= NAMES_SHOWN:
-            sessions[run.short] = None
-        self.there[run.file] = max(runs, run.number), sessions
+        if len(self.there) <= NAMES_SHOWN:
+            self.there[str(run)] = None
 
     def keeps(self, event: Event) -> bool:
         """A result is dropped only if it or its whole run is named, so that a filtered stream keeps
@@ -14930,6 +14888,7 @@ def convert(
     drop: Sequence[Selector] = (),
     fail_on: Sequence[Selector] = (),
     fail_unless: Sequence[Selector] = (),
+    runs_in: Mapping[str, int] | None = None,
     redaction: EventRedactor | None = None,
     limits: Limits | None = None,
     reporter: Reporter,
@@ -14941,8 +14900,8 @@ def convert(
     of WRITERS, ``view`` the text beside it, ``dialect`` auto or one of TRANSLATORS. ``max_line``
     and ``max_event`` are bytes, ``max_wait`` seconds. ``unwrap`` is auto, none, or a member of
     envelopes. ``only`` and ``drop`` select events to print, ``fail_on`` and ``fail_unless`` what
-    fails a run. ``limits`` may end the streams. Raises ReaderGone, OutputError, and any exception
-    of ``streams``.
+    fails a run; ``runs_in`` numbers runs from the end. ``limits`` may end the streams. Raises
+    ReaderGone, OutputError, and any exception of ``streams``.
     """
     writer, others = make_writers(to, view, notes := Notes(reporter))
     kind = SpokenEvent if redaction or fail_unless else writer.event_type
@@ -14951,10 +14910,9 @@ def convert(
     silent = writer.silent and not (fail_on or fail_unless or counts)
     read = kind, to, (writer, *others), redaction, unread
     maker = make_maker(*read, silent=silent, counts=counts)
-    gates = (fail_on, fail_unless, limits)
     selection = Selection(only, drop, reporter.failure) if only or drop else None
-    selects = selection.selects if selection else ALL_RUNS
-    runs = Runs(reporter, *gates, locates=writer.locates, tells=not view.summary, selects=selects)
+    gates = (fail_on, fail_unless, limits, runs_in, selection.selects if selection else ALL_RUNS)
+    runs = Runs(reporter, *gates, locates=writer.locates, tells=not view.summary)
     sessions = Sessions(dialect, maker, runs)
     reread = functools.partial(read_event, kind)
     redactor = Redactor(redaction, reread, max_wait) if redaction else None
@@ -15258,15 +15216,13 @@ SELECTOR, DEMAND = (
 
 
 PAGES = {"agentfmt": "agentfmt.1", "sidecar": "agentfmt-sidecar.7"}  # of the manual
-MANUAL_PARTS = {"jobs": ("agentfmt", "EXAMPLES")}  # a section of a page
 
 
 def show_manual(context: click.Context, _param: Any, name: str | None) -> None:
-    """Show a page of the manual with man or mandoc, else as plain text."""
+    """Show a page of the manual with man or mandoc, else as plain text, as its jobs are."""
     if not name or context.resilient_parsing:
         return
-    name, section = MANUAL_PARTS.get(name, (name, ""))
-    page = PAGES[name]
+    page = PAGES.get(name, PAGES["agentfmt"])
     here, home = os.path.dirname(os.path.abspath(__file__)), os.path.expanduser("~/.local")
     shared = (f"{prefix}/share/man/man{page[-1]}" for prefix in (sys.prefix, home))
     paths = (f"{folder}/{page}" for folder in (f"{here}/man", *shared))
@@ -15274,29 +15230,15 @@ def show_manual(context: click.Context, _param: Any, name: str | None) -> None:
     if path is None:
         raise click.ClickException(f"{page} isn't installed: reinstall agentfmt with pip")
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # what they start ends quietly with its reader
-    view_section(path, section) if section else view_page(path)
-    context.exit()
-
-
-def view_section(path: str, section: str) -> None:
-    """Show one section of a page as a page."""
-    import tempfile
-
+    for viewer in (["man", path], ["mandoc", "-a", path]) if name in PAGES else ():
+        status = os.spawnvp(os.P_WAIT, viewer[0], viewer)
+        if status != 127:  # of a command that isn't there, as of a shell
+            context.exit(max(status, OK))
     with open(path, encoding="utf-8") as file:
-        head, *sections = file.read().split("\n.Sh ")
-    named = next(text for text in sections if text.startswith(section))
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=path[-2:]) as part:
-        part.write(f"{head}\n.Sh {named}\n")
-        part.flush()
-        view_page(part.name)
-
-
-def view_page(path: str) -> None:
-    viewers = (["man", path], ["mandoc", "-a", path])
-    missing = 127  # the status that the shell, too, gives a command that it can't find
-    if all(os.spawnvp(os.P_WAIT, viewer[0], viewer) == missing for viewer in viewers):
-        with open(path, encoding="utf-8") as file:
-            click.echo_via_pager(strip_mdoc(file.read()))
+        text = file.read()
+    jobs = re.search(r"^\.Sh EXAMPLES\n(.*?)^\.Sh", text, re.DOTALL | re.MULTILINE)
+    click.echo_via_pager(strip_mdoc(jobs[1] if jobs and name == "jobs" else text))
+    context.exit()
 
 
 def strip_mdoc(text: str) -> str:
@@ -15431,7 +15373,7 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
     ("--list", {"type": click.Choice([*LISTS]), "metavar": "NAMES", "callback": print_list,
                 "is_eager": True, "expose_value": False},
      "Print the names that agentfmt knows and exit."),
-    ("--man", {"type": click.Choice(["agentfmt", *MANUAL_PARTS, "sidecar"]), "metavar": "[PAGE]",
+    ("--man", {"type": click.Choice(["agentfmt", "jobs", "sidecar"]), "metavar": "[PAGE]",
                "callback": show_manual,
                "is_eager": True, "expose_value": False, "is_flag": False, "flag_value": "agentfmt"},
      "Show the manual, its jobs with their commands, or the page on sidecars, and exit."),
@@ -15475,7 +15417,7 @@ def run(files: tuple[str, ...], **given: Any) -> int:
     options = {name: given[name] for name in given.keys() & convert.__annotations__.keys()}
     options |= {"view": view, "redaction": redaction if classes else None, "reporter": reporter}
     try:
-        options |= count_back(inputs, given["label"], signals, options)
+        options["runs_in"] = count_runs(inputs, given["label"], signals, options)
         with contextlib.closing(out.last):
             tee = open_append("tee", given, inputs.statuses)
             read(inputs, given, signals, tee, out, options)
@@ -15706,14 +15648,14 @@ def holds_a_run(file: str, signals: Signals, reading: dict[str, Any]) -> bool:
     return bool(unread) or (source.has_run and not source.is_only_head())
 
 
-def count_back(
+def count_runs(
     inputs: Inputs, label: str | None, signals: Signals, options: dict[str, Any]
-) -> dict[str, Any]:
-    """The selectors, with `run=-1` as a number: the FILEs are read a second time, since how
-    many runs they hold is known only at their ends. Raises click.UsageError if they can't be."""
+) -> dict[str, int] | None:
+    """How many runs each FILE holds, if a selector has `run=-1`: that is known only at their ends,
+    and they are read twice. Raises click.UsageError if they can't be."""
     terms = (term for name in SELECTORS for item in options[name] for term in item.terms)
-    if not any(term.counts_back() for term in terms):
-        return {}
+    if not any(term.key == "run" and term.glob.startswith("-") for term in terms):
+        return None
     if not inputs.statuses or not all(stat.S_ISREG(item.st_mode) for item in inputs.statuses):
         raise click.UsageError("run=-N needs FILEs, which can be read twice: save the stream first")
     begin = os.lseek(0, 0, os.SEEK_CUR) if "-" in inputs.files else 0
@@ -15726,7 +15668,7 @@ def count_back(
         runs[source.name] = max(runs.get(source.name, 0), source.runs)  # it may be given twice
     if "-" in inputs.files:
         os.lseek(0, begin, os.SEEK_SET)
-    return {name: [item.count_back(runs) for item in options[name]] for name in SELECTORS}
+    return runs
 
 
 def check_outputs(given: dict[str, Any]) -> None:
