@@ -2,7 +2,7 @@
 
 tests/streams.txt holds what each agent writes, as templates. What a placeholder stands for is a
 method of `Run`; a line with a star comes several times, as deltas do. What files hold is made up as
-well, or it is what the files of this machine hold: see `Installed`.
+well, or stands in Python's library.
 """
 
 from __future__ import annotations
@@ -14,11 +14,9 @@ import json
 import os
 import random
 import re
-import sys
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import ClassVar
 
 WORDS = (
     "the a file test module reads writes error stream function returns value index parser line "
@@ -43,47 +41,23 @@ def source(rng: random.Random, lines: int) -> str:
 Contents = Callable[[random.Random, int], str]  # of a file of so many lines
 
 
-class Installed:
-    """What the files of this machine hold: the mix that agents read, so far as it is installed."""
-
-    ROOTS = (sys.prefix, sys.base_prefix, "/usr/share", "/usr/lib", "/usr/include", "/var/lib/dpkg")
-    # How much of the mix, in percent, and how such files are named or end.
-    MIX: ClassVar = {
-        "code": (50, ".py .js .ts .c .h .rs .go .java .rb .pl .pm .sh .vim"),
-        "documents": (15, ".md .rst .txt .html"),
-        "configuration": (15, ".json .yaml .yml .toml .cfg .ini .xml .conf"),
-        "lockfiles": (15, ".lock package-lock.json RECORD .md5sums"),
-        "images": (5, ".png .gif .jpg .ttf"),  # in base64
-    }
-
-    def __init__(self, *kinds: str) -> None:
-        names = {name: kind for kind in kinds or self.MIX for name in self.MIX[kind][1].split()}
-        self.files: dict[str, dict[str, list[Path]]] = {}  # by kind and name
-        for root in dict.fromkeys(self.ROOTS):
-            for folder, _, found in os.walk(root):
-                for path in (Path(folder, name) for name in found):
-                    name = path.name if path.name in names else path.suffix
-                    if name in names and path.is_file():
-                        self.files.setdefault(names[name], {}).setdefault(name, []).append(path)
-        self.weights = [self.MIX[kind][0] for kind in self.files]
-
-    def __call__(self, rng: random.Random, lines: int) -> str:
-        """A part of some file, about as large as so many lines of it."""
-        while True:
-            (kind,) = rng.choices([*self.files], self.weights)
-            path = rng.choice(rng.choice([*self.files[kind].values()]))
-            data, size = read(path), lines * 300
-            start = rng.randrange(max(1, len(data) - size))
-            part = data[start : start + size]
-            if part:
-                image = kind == "images"
-                return base64.b64encode(part).decode() if image else part.decode(errors="ignore")
+SOURCES = sorted(Path(os.__file__).parent.glob("*.py"))
 
 
-@functools.lru_cache(4096)
-def read(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(1 << 20)
+def installed(rng: random.Random, lines: int) -> str:
+    """What a part of Python's own library holds, about as large as so many lines."""
+    text = read(rng.choice(SOURCES))
+    start = rng.randrange(max(1, len(text) - lines * 50))
+    return text[start : start + lines * 50]
+
+
+@functools.cache
+def read(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="ignore")
+
+
+def image(rng: random.Random, lines: int) -> str:
+    return base64.b64encode(rng.randbytes(lines * 300)).decode()
 
 
 TEMPLATES: dict[str, list[list[str]]] = {}  # by agent and part of a run

@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
-import re
 import select
 import shutil
 import subprocess
@@ -16,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from click.shell_completion import ShellComplete
-from support import ENVIRON, MANUAL, TIMEOUT
+from support import ENVIRON, MANUAL, TIMEOUT, displays
 
 import agentfmt
 
@@ -25,10 +24,7 @@ SHELLS = {
     "zsh": ["zsh", "-f", "-i"],
     "fish": ["fish", "--no-config", "-i"],
 }
-[BLOCK] = re.findall(
-    r"^\.Sh COMPLETION$.*?^\.Bd -.*?\n(.*?)^\.Ed$", MANUAL, re.DOTALL | re.MULTILINE
-)
-SOURCES = dict(zip(SHELLS, BLOCK.splitlines(), strict=True))
+SOURCES = dict(zip(SHELLS, displays(MANUAL, "COMPLETION")[0].splitlines(), strict=True))
 BEFORE = {"zsh": "autoload compinit; compinit -u -D; "}
 
 LINES = {  # for the shells themselves, each of a kind

@@ -34,6 +34,7 @@ from support import (
     assistant,
     completed,
     convert,
+    displays,
     init,
     interleaved,
     result,
@@ -52,14 +53,6 @@ DAEMONS = {
     if ROOT
     else "",
 }
-
-
-def recipe(name: str, number: int = 0) -> str:
-    """What agentfmt-sidecar(7) shows under a heading, in its first literal display, or a later."""
-    text = re.split(rf"^\.S[sh] {name}\n", SIDECAR, flags=re.MULTILINE)[1]
-    text = re.split(r"^\.S[sh] ", text, flags=re.MULTILINE)[0]
-    blocks = re.findall(r"^\.Bd -literal[^\n]*\n(.*?)^\.Ed$", text, re.DOTALL | re.MULTILINE)
-    return str(blocks[number]).replace("\\e", "\\")
 
 
 def daemon(name: str) -> str:
@@ -142,7 +135,7 @@ class Shipper:
 
 def rsyslog(folder: Path) -> Shipper:
     command = [daemon("rsyslogd"), "-n", "-f", f"{folder}/config", "-i", f"{folder}/pid"]
-    return Shipper(folder, command, recipe("rsyslog"))
+    return Shipper(folder, command, displays(SIDECAR, "rsyslog")[0])
 
 
 def syslog_ng(folder: Path) -> Shipper:
@@ -151,7 +144,7 @@ def syslog_ng(folder: Path) -> Shipper:
     if ROOT:
         modules = next(path.parent for path in Path(ROOT).rglob("libafprog.so"))
         command += [f"--module-path={modules}"]
-    return Shipper(folder, command, f"@version: 3.38\n{recipe('syslog-ng')}")
+    return Shipper(folder, command, f"@version: 3.38\n{displays(SIDECAR, 'syslog-ng')[0]}")
 
 
 @pytest.fixture(params=[rsyslog, syslog_ng])
@@ -291,7 +284,7 @@ def shell(folder: Path, script: str, **env: str) -> subprocess.Popen[bytes]:
 def test_the_entrypoint_of_a_sidecar(folder: Path) -> None:
     log, out = folder / "log", folder / "out"
     log.write_bytes(whole_run())
-    process = shell(folder, recipe("Containers"), LOG=str(log), OUT=str(out))
+    process = shell(folder, displays(SIDECAR, "Containers")[0], LOG=str(log), OUT=str(out))
     wait_for(out, b"result")
     with open(log, "ab", 0) as file:  # a word that waits for its line
         file.write(init("b") + assistant(f"token {TOKEN}", "b", timestamp_ms=1))
@@ -305,7 +298,7 @@ def test_the_entrypoint_of_a_sidecar(folder: Path) -> None:
 
 def test_the_entrypoint_of_an_agent(folder: Path) -> None:
     (folder / "stream").write_bytes(whole_run() + init("b"))
-    process = shell(folder, recipe("Containers", 1))
+    process = shell(folder, displays(SIDECAR, "Containers")[1])
     assert process.stdout
     got = b""
     while got.count(b"\n") < 7:
@@ -315,13 +308,24 @@ def test_the_entrypoint_of_an_agent(folder: Path) -> None:
     assert process.returncode == 1  # the run that the signal cut short has failed
 
 
+@pytest.mark.parametrize("status", [0, 3])
+def test_the_entrypoint_has_the_status_of_an_agent_whose_run_succeeded(
+    status: int, folder: Path
+) -> None:
+    (folder / "stream").write_bytes(whole_run())
+    (folder / "bin" / "agent").write_text(f"#!/bin/sh\ncat stream; exit {status}\n")
+    process = shell(folder, displays(SIDECAR, "Containers")[1])
+    process.communicate(timeout=10)
+    assert process.returncode == status
+
+
 @pytest.mark.skipif(not shutil.which("awk"), reason="awk is not installed")
 def test_a_log_that_awk_splits_by_session(tmp_path: Path) -> None:
     """Each session goes whole to one of several processes: their rows are those of one."""
     ends = [[], [result("s1", is_error=True)], [result("s2")], [result("s3"), user("s3")]]
     runs = [[init(f"s{n}"), started(session=f"s{n}"), completed(session=f"s{n}"), *ends[n]]
             for n in range(4)]  # fmt: skip
-    (tmp_path / "shard.awk").write_text(recipe("MANY FILES, MANY CORES"))
+    (tmp_path / "shard.awk").write_text(displays(SIDECAR, "MANY FILES, MANY CORES")[0])
     (tmp_path / "big.ndjson").write_bytes(b"".join(interleaved(*runs)))
     each = f"cmd={shlex.join([*COMMAND, '-t', 'runs', '--exit-zero'])}"
     awk = ["awk", "-v", "n=3", "-v", each, "-f", "shard.awk", "big.ndjson"]

@@ -18,6 +18,7 @@ from support import (
     assistant,
     completed,
     convert,
+    displays,
     event,
     init,
     message,
@@ -46,8 +47,7 @@ def rows(data: Any, to: str, *flags: str, **more: Any) -> list[dict[str, Any]]:
 
 def schema(table: str) -> dict[str, tuple[str, str]]:
     """The columns that the manual states: the type of each, and when it is null."""
-    text = MANUAL.partition(".Sh TABLES")[2].partition(f".Ss {table.capitalize()} as a table")[2]
-    stated = text.partition(".Bd -literal\n")[2].partition(".Ed")[0]
+    stated = displays(MANUAL, f"{table.capitalize()} as a table")[0]
     lines = (re.split("  +", line) for line in stated.splitlines()[1:])
     return {name: (kind, null) for name, kind, null, *_ in lines}
 
@@ -367,17 +367,7 @@ def test_tables_agree_with_text_and_json(capture: str) -> None:
     assert sum(row["failures"] for row in runs) == len(bad)
 
 
-def queries() -> list[str]:
-    text = SIDECAR.partition(".Sh QUERIES")[2].partition(".Sh ")[0]
-    blocks = re.findall(r"^\.Bd -literal[^\n]*\n(.*?)^\.Ed$", text, re.DOTALL | re.MULTILINE)
-    return [block.replace(r"\(dq", '"').replace(r"\(aq", "'") for block in blocks]
-
-
-def test_there_are_queries() -> None:
-    assert len(queries()) == 4
-
-
-@pytest.mark.parametrize("query", queries())
+@pytest.mark.parametrize("query", displays(SIDECAR, "QUERIES"))
 def test_duckdb(tables: dict[str, str], query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
     monkeypatch.chdir(Path(tables["runs"]).parent)
