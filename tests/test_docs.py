@@ -3,7 +3,7 @@
 An example is a block that a test runs: ```sh in the README, and in the EXAMPLES of the manual what
 stands behind a tag. A ```text that follows a block is what it prints. "```sh fails" has to exit
 with status 1, and in "```sh hangs" the agent stays after its result. "```sh set-up" is run by
-.ci/run, and the manual's COMPLETION by tests/test_completion.py. The steps in ```yaml run, too.
+.ci/run. The steps in ```yaml run, too.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import click
 import pytest
@@ -27,11 +27,7 @@ from support import (
     PAGES,
     ROOT,
     SIDECAR,
-    as_line,
-    assistant,
     displays,
-    init,
-    result,
     run,
 )
 
@@ -85,10 +81,6 @@ def table(text: str) -> list[list[str]]:
     """The rows of a Markdown table, without its head; code marks are taken off."""
     rows = [line for line in text.splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows[2:]]
-
-
-def code(cell: str) -> tuple[str, ...]:
-    return tuple(re.findall(r"`([^`]+)`", cell))
 
 
 def fences() -> list[Block]:
@@ -302,79 +294,6 @@ def test_the_pictures_of_readme_show_what_the_program_prints(
 
 def test_readme_can_be_read_in_one_sitting() -> None:
     assert README.count("\n") <= 210
-
-
-# ---------------------------------------------------------------- why not jq
-
-
-INIT, DONE, SECRET = init("s"), result("s"), "tr0ub4dor"
-
-
-def said(*texts: str) -> bytes:
-    return b"".join(assistant(text, "s") for text in texts)
-
-
-def pieces(*texts: str) -> bytes:
-    return b"".join(assistant(text, "s", timestamp_ms=1) for text in texts)
-
-
-class Recipe(NamedTuple):
-    """A row of README's table: what jq gets, what it does, and what agentfmt does instead."""
-
-    data: bytes
-    jq: tuple[bool, str]  # whether it fails, and what it prints
-    flags: str
-    agentfmt: tuple[int, str]  # its status, and what it prints
-
-
-RAN = {"id": "0", "type": "command_execution", "command": "ls", "exit_code": 0,
-       "aggregated_output": "", "status": "completed"}  # fmt: skip
-CODEX: tuple[dict[str, Any], ...] = (
-    {"type": "thread.started", "thread_id": "t"}, {"type": "turn.started"},
-    {"type": "item.completed", "item": RAN},
-    {"type": "item.completed", "item": {"id": "1", "type": "agent_message", "text": "One file."}},
-    {"type": "turn.completed", "usage": {}},
-)  # fmt: skip
-RECIPES = {
-    "An agent that was killed": Recipe(INIT + said("Hm."), (False, ""), "-m final", (1, "")),
-    "jq quits at": Recipe(INIT + b"Warning: slow\n" + said("Hi.") + DONE,
-        (True, "system\n"), "-m final", (0, "Hi.\n")),
-    "Text comes twice": Recipe(INIT + pieces("One ", "file.") + said("One file.") + DONE,
-        (False, "One file.One file."), "-m final", (0, "One file.\n")),
-    "It finds only": Recipe(b"".join(map(as_line, CODEX)), (False, ""), "-d",
-        (0, "Ran terminal command ls (exit 0)\n")),
-    "A secret that is split": Recipe(INIT + pieces("It is tr0u", "b4dor.") + DONE,
-        (False, "It is tr0ub4dor."), "-m final --secrets-file secret",
-        (0, "It is [REDACTED:secrets-file].\n")),
-}  # fmt: skip
-
-
-def recipes() -> dict[str, str]:
-    """What is done with jq, by what goes wrong."""
-    return {why: code(cell)[0] for cell, why in table(part(README, "## Why not jq.", "## "))}
-
-
-@pytest.mark.parametrize("why", RECIPES)
-def test_why_not_jq(why: str, tmp_path: Path) -> None:
-    if not shutil.which("jq"):
-        pytest.skip("jq is not installed")
-    data, jq, flags, expected = RECIPES[why]
-    [command] = [command for text, command in recipes().items() if text.startswith(why)]
-    (tmp_path / "secret").write_text(SECRET)
-    done = subprocess.run(shlex.split(command), input=data, capture_output=True, check=False)
-    printed = "".join(re.findall(r'"text":"([^"]*)"', done.stdout.decode()))
-    assert (done.returncode != 0, printed or done.stdout.decode()) == jq
-    ended = run(*shlex.split(flags), data=data, cwd=tmp_path)
-    assert (ended.status, ended.stdout.decode()) == expected
-
-
-def test_a_hung_agent_keeps_jq() -> None:
-    """An agent that hangs is ended by --run: see the example."""
-    if not shutil.which("jq"):
-        pytest.skip("jq is not installed")
-    [command] = [*recipes().values()][len(RECIPES) :]
-    with pytest.raises(subprocess.TimeoutExpired):
-        subprocess.run(["sh", "-c", f"sleep 9 | {command}"], check=False, timeout=0.5)
 
 
 def mandoc(page: Path, *options: str) -> bytes:

@@ -23,12 +23,14 @@ from typing import Any
 import click
 import pytest
 import support
+from click.shell_completion import ShellComplete
 from stream import stream
 from support import (
     COMMAND,
     ENVIRON,
     HERE,
     IMPATIENT,
+    MANUAL,
     SAME,
     SESSION,
     TIMEOUT,
@@ -36,14 +38,13 @@ from support import (
     assistant,
     completed,
     content,
-    convert,
+    displays,
     init,
     label,
     result,
     run,
     run_of,
     start,
-    started,
     user,
     whole_run,
 )
@@ -568,6 +569,26 @@ def test_help_ends_with_the_exit_statuses() -> None:
         assert ended.stdout.rstrip().endswith(b"SIGHUP, SIGINT, SIGPIPE, SIGTERM")
 
 
+@pytest.mark.parametrize("line", displays(MANUAL, "COMPLETION")[0].splitlines())
+def test_the_lines_that_set_up_completion(line: str) -> None:
+    """What they ask for is click's own script of the shell."""
+    (shell,) = re.findall(r"_AGENTFMT_COMPLETE=(\w+)_source agentfmt", line)
+    ended = run(env=ENVIRON | {"_AGENTFMT_COMPLETE": f"{shell}_source"})
+    assert (ended.status, ended.stderr) == (0, "")
+    assert f"_AGENTFMT_COMPLETE={shell}_complete" in ended.stdout.decode()
+
+
+@pytest.mark.parametrize(("line", "word"), [
+    ("-f cla", "claude"), ("-m fin", "final"), ("-r con", "content"), ("--only she", "shell"),
+    ("-r secrets,con", "secrets,content"), ("--fail-unless stat", "status="),
+    ("--drop tool=shell,status=rej", "tool=shell,status=rejected"),
+])  # fmt: skip
+def test_a_word_is_completed(line: str, word: str) -> None:
+    *args, incomplete = line.split()
+    complete = ShellComplete(agentfmt.command, {}, "agentfmt", "_AGENTFMT_COMPLETE")
+    assert [item.value for item in complete.get_completions(args, incomplete)] == [word]
+
+
 def test_version() -> None:
     for option in ("-V", "--version"):
         ended = run(option)
@@ -810,35 +831,6 @@ def test_memory_is_flat(to: str) -> None:
         peaks.append(peak)
     assert max(peaks) < 60
     assert peaks[1] - peaks[0] < 2.5
-
-
-# ---------------------------------------------------------------- no traceback
-
-
-@pytest.mark.parametrize("to", ["text", "json", "stream-json"])
-@pytest.mark.parametrize("data", [
-    pytest.param(b"\0" * 100_000, id="NULs"),
-    pytest.param(b"{" * 300_000, id="braces"),
-    pytest.param(b"[" * 300_000, id="brackets"),
-    pytest.param(b"[\n" * 150_000, id="brackets on lines"),
-    pytest.param(b"[{" * 150_000, id="both"),
-    pytest.param(b"{\n" + b'{"a":' * 30_000, id="objects"),
-    pytest.param(b"{\n]" * 2_000, id="unbalanced"),
-    pytest.param(b"\xff" * 100_000 + b"\n{", id="no UTF-8"),
-    pytest.param(b'{"type":"user"}\n' * 5_000, id="users"),
-    pytest.param(b'{"type":"result"}\n' * 5_000, id="results"),
-    pytest.param(b"{\n" * 10_000, id="brace lines"),
-    pytest.param(init() + started() * 2_000, id="one call started often"),
-    pytest.param(user() + b"\n" * 10_000, id="blank lines"),
-    pytest.param(b'[{"a":"' + b"x" * 200_000, id="a string too long"),
-    pytest.param(b'{\n}\n"no object" "open', id="an open string after no object"),
-])  # fmt: skip
-def test_no_traceback(data: bytes, to: str) -> None:
-    limit = ("--max-line", "1000") if to == "json" else ()
-    blocks = (data[at : at + agentfmt.BLOCK] for at in range(0, len(data), agentfmt.BLOCK))
-    ended = convert(blocks, "-t", to, *limit)
-    assert ended.status in (1, 3)
-    assert all(line.startswith("agentfmt: ") for line in ended.stderr.splitlines())
 
 
 @pytest.mark.skipif(not shutil.which("man"), reason="man is not installed")
