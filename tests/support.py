@@ -101,10 +101,10 @@ def convert(
     """Feed the pipeline: bytes, chunks of them, or the chunks of several FILEs by name.
 
     The flags are the command's; no value of the environment is a secret. ``more`` goes to
-    agentfmt.convert as it is.
+    agentfmt.convert as it is, but what is ``wrote`` is shown while it goes on.
     """
     LATEST[:] = [(flags, data)]
-    wrote: list[bytes] = []
+    wrote: list[bytes] = more.pop("wrote", [])
     out = agentfmt.Output(wrote.append)
     files = data if isinstance(data, Mapping) else {"-": data}
     streams = [
@@ -124,6 +124,20 @@ def convert(
     ):
         agentfmt.convert(streams, **options, reporter=report, out=out)
     return Ended(b"".join(wrote), "".join(report.said), report.status())
+
+
+def left_after(chunks: Iterable[bytes], *flags: str, **more: Any) -> list[int]:
+    """How many lines have left after each chunk that arrived, when the next one is asked for."""
+    wrote: list[bytes] = []
+    left: list[int] = []
+
+    def arriving() -> Iterator[bytes]:
+        for chunk in chunks:
+            yield chunk
+            left.append(b"".join(wrote).count(b"\n"))
+
+    convert(arriving(), *flags, wrote=wrote, **more)
+    return left
 
 
 def redaction(

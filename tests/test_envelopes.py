@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -16,13 +16,13 @@ from support import (
     STREAMS,
     TOKEN,
     Ended,
-    Report,
     assistant,
     completed,
     content,
     convert,
     event,
     init,
+    left_after,
     one_byte_at_a_time,
     result,
     started,
@@ -151,15 +151,7 @@ def test_prose_is_prose(wrap: Wrap) -> None:
 
 @EACH
 def test_a_live_line_leaves_at_once(wrap: Wrap) -> None:
-    def chunks() -> Iterator[bytes]:
-        for number, line in enumerate(whole_run().splitlines(keepends=True)):
-            assert len(wrote) == number
-            yield wrap(line)
-
-    wrote: list[bytes] = []
-    out = agentfmt.Output(wrote.append)
-    agentfmt.convert([("-", chunks())], to="stream-json", reporter=Report(out), out=out)
-    assert b"".join(wrote) == whole_run()
+    assert left_after(map(wrap, whole_run().splitlines(True)), *SAME) == [1, 2, 3, 4, 5, 6]
 
 
 @EACH

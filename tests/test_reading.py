@@ -24,8 +24,8 @@ from support import (
     convert,
     event,
     init,
+    left_after,
     one_byte_at_a_time,
-    redaction,
     result,
     whole_run,
 )  # fmt: skip
@@ -492,18 +492,7 @@ def test_documents_are_those_that_ijson_finds(seed: int) -> None:
 
 
 def test_documents_leave_as_they_arrive() -> None:
-    wrote: list[bytes] = []
-    out = agentfmt.Output(wrote.append)
-    document = b'{\n "type": "x"\n}'
-
-    def arriving() -> Iterator[bytes]:
-        for i in range(5):
-            assert len(wrote) == i
-            yield document
-        assert len(wrote) == 5
-
-    agentfmt.convert([("-", arriving())], to="stream-json", reporter=Report(out), out=out)
-    assert wrote == [b'{"type":"x"}\n'] * 5
+    assert left_after([b'{\n "type": "x"\n}'] * 5, *SAME) == [1, 2, 3, 4, 5]
 
 
 # ---------------------------------------------------------------- binary data
@@ -748,20 +737,5 @@ def test_silence_is_told_within_documents() -> None:
 
 
 def test_words_of_documents_are_released_after_silence() -> None:
-    lines = b"".join([init(), assistant("hello", timestamp_ms=1)]).splitlines()
-    pretty = b"".join(json.dumps(json.loads(line), indent=1).encode() + b"\n" for line in lines)
-    left: list[bytes] = []
-
-    def chunks() -> Iterator[bytes]:
-        yield pretty
-        yield b""
-        left.append(b"".join(out))
-
-    out: list[bytes] = []
-    report = Report(agentfmt.Output(out.append))
-    hides = redaction(frozenset({"secrets"}))
-    streams = [("-", chunks())]
-    agentfmt.convert(
-        streams, to="stream-json", redaction=hides, max_wait=0, reporter=report, out=report.out
-    )
-    assert b"hello" in left[0]
+    data = pretty(init(), assistant("hello", timestamp_ms=1))
+    assert left_after([data, b""], *SAME, "-r", "secrets", max_wait=0) == [1, 2]
