@@ -29,8 +29,8 @@ Contents, in the order of the file, in seven wings:
     files            signals, reading and writing descriptors
     commands         the command of --run, and limits of time on what is read
     events           one line and the few members that stages look at
-    calls            Cursor's tools, their printed labels; what a call is about and how it ended
-    finished calls   what writers read of a call: its action, diff, output and times
+    calls            what the line of a call says, and what it is about
+    finished calls   what writers read of a call: its action, diff, output and times; tools, labels
     messages         messages on stderr, excerpts, rejected lines, the exit status
     reading          frames, envelopes of log collectors, lines to events
   Agents: another agent's lines become events of Cursor's
@@ -1439,33 +1439,131 @@ def failure_in(reason: str) -> str | None:
 
 # ---------------------------------------------------------------- calls
 #
-# Cursor's tools, their printed labels; what a call is about and how it ended.
-# A tool_call event in, an action out, by a table of tools. It must not know runs.
+# What the line of a call says: its tool, how it ended, what it changed; what it is about.
+# Events of calls in, members and texts out. It must not know runs.
+
+# Variant of a call's result -> status; every other variant is an error.
+VARIANTS = {
+    "success": "ok", "failure": "error", "rejected": "rejected", "permissionDenied": "denied",
+    "readPermissionDenied": "denied", "writePermissionDenied": "denied", "fileNotFound": "notfound",
+    "timeout": "timeout", "error": "error", "spawnError": "error", "notFile": "error",
+    "fileBusy": "error",
+}  # fmt: skip
+REASONS = {
+    "rejected": "rejected", "denied": "permission denied", "notfound": "not found",
+    "timeout": "timed out", "error": "error",
+}  # fmt: skip
 
 
-class Outcome(Struct, gc=False):
-    """How a call ended: ok, nonzero or a key of REASONS; ``held`` is what the variant of its result
-    holds, ``found`` the same if it is a success, or a failure with an exit status."""
-
-    event: Event
-    tool: str
-    body: dict[str, Any]
-    status: str
-    variant: str
-    held: Any
-    found: dict[str, Any]
-
-    @property
-    def begun(self) -> bool:
-        """Does it go on in the background? Cursor says so beside what it found."""
-        result = as_object(self.body.get("result"))
-        return True in (self.found.get("isBackground"), result.get("isBackground"))
+def call_of(event: Event) -> dict[str, Any]:
+    """What the line of a call says of it."""
+    return as_object(details(event).get("tool_call"))
 
 
-# A target tells what a call is about, from its arguments and the run's directory; a fact tells what
-# came out of it. Either is "" if the call doesn't say.
+def tool_of(event: Event) -> tuple[str, dict[str, Any]]:
+    """The name of a call's tool, and its body; the name may stand only in its start."""
+    for key, body in call_of(event).items():
+        if isinstance(body, dict):
+            if key.endswith("ToolCall"):
+                return key[: -len("ToolCall")] or started_tool(event), body
+            if key == "function":  # its arguments are JSON in a string
+                given = body.get("args") or decoded(as_text(body.get("arguments")))
+                return as_text(body.get("name")) or key, body | {"args": given}
+    return started_tool(event), {}
+
+
+def started_tool(event: Event) -> str:
+    return tool_of(event.started)[0] if event.started else ""
+
+
+def variant_of(result: dict[str, Any]) -> str:
+    """The variant of a result: an object, or a known failure, perhaps without a value."""
+    if isinstance(result.get("success"), dict):
+        return "success"  # nearly always
+    named = [
+        key
+        for key, held in result.items()
+        if isinstance(held, dict) or VARIANTS.get(key, "ok") != "ok"
+    ]
+    return min(named, key=lambda variant: result[variant] is None, default="")
+
+
+# The diff of a file that was created: it says so, or there was nothing before but an empty line.
+CREATED = "--- /dev/null"
+CREATED_DIFF = regex(rf"{CREATED}|(?:@@ .*\n)?(?:-\n)?\+.*(?:\n(?:\+.*|[- ]?))*\Z")
+
+
+def creates_file(result: dict[str, Any]) -> bool:
+    diff = "" if result.get("beforeFullFileContent") else as_text(result.get("diffString"))
+    return CREATED_DIFF.match(diff) is not None
+
+
+def count_changes(lines: Iterable[str]) -> dict[str, int]:
+    """How many lines a diff adds and removes, below the name of its file."""
+    marks = [line[:1] for line in lines]
+    return {"linesAdded": marks.count("+"), "linesRemoved": marks.count("-")}
+
+
+def diff_lines(result: dict[str, Any]) -> list[str]:
+    """The diff that a change states, without the file's name."""
+    return DIFF_HEAD.sub("", as_text(result.get("diffString"))).split("\n")
+
+
+DIFF_HEAD = regex(r"\A--- .*\n\+\+\+ .*\n")
+
+
+def counts_in(values: Iterable[Any]) -> Iterator[int]:
+    """The numbers that are stated, and the lengths of lists."""
+    for value in values:
+        count = len(value) if isinstance(value, list) else as_count(value)
+        if count is not None:
+            yield count
+
+
+RETURNED = "content markdown output text message".split()
+
+
+def content_text(content: Any) -> str:
+    """The text of a result: a string, or the texts of a list of blocks, as agents and MCP have
+    them."""
+    texts = (block[path] for block in Node(content).each() for path in BLOCK_TEXTS)
+    return as_text(content) or "\n".join(text for text in texts if isinstance(text, str))
+
+
+BLOCK_TEXTS = ("text", "text.text", "content.text")
+
+
+def outline(members: Mapping[str, Any]) -> str:
+    """Members of an object, a line or more each."""
+    import json
+
+    texts = {
+        name: value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
+        for name, value in members.items()
+    }
+    return "\n".join(f"{name}: {text}" for name, text in texts.items())
+
+
+# A line that an agent adds to an output; the action line says so already.
+STATES_EXIT = regex(
+    r"(?im)^[^\w\n]{0,9}(?:\w+ ){0,3}exit(?:ed)?(?: with)?(?: exit)? (?:code|status):? -?[0-9]+"
+    r"[^\w\n]*(?:\n|\Z)"
+)
+
+
+CHANGING_TOOLS = frozenset(("edit", "write", "delete"))
+EDITED = (
+    ("-", "old_string old_str oldString oldText".split()),
+    ("+", "new_string new_str newString newText".split()),
+)
+
+
+TERMINAL_CODE = regex(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
+OVERWRITTEN = regex(r"^.*\r(?=[^\r\n])", re.MULTILINE)
+
+
+# What a call is about, from its arguments and the run's directory; "" if they don't say.
 Target: TypeAlias = Callable[[dict[str, Any], str], str]
-Fact: TypeAlias = Callable[[Outcome], str]
 
 
 def arg(*names: str) -> Target:
@@ -1564,19 +1662,232 @@ def short_text(args: dict[str, Any]) -> str:
     return short[0] if len(short) == 1 else ""
 
 
-def time_taken(call: Outcome) -> str:
-    return format_duration(took) if (took := call_duration(call)) else ""
+# ---------------------------------------------------------------- finished calls
+#
+# A call, while it is open, and once it has ended: its action, what came out of it.
+# Events of calls in, actions, diffs and outputs out, by a table of tools. It must not know runs.
 
 
-def exit_status(call: Outcome) -> str:
-    code = as_integer(call.found.get("exitCode"))
-    return "" if code is None else f"exit {code}"
+class Action(Struct, frozen=True, gc=False):
+    """The parts of an action line; ``verb`` can stand for the label before a target."""
+
+    label: str
+    target: str = ""
+    outcome: str = ""
+    failed: bool = False
+    verb: str = ""
+    running: bool = False
+
+
+class OpenCall(Struct, gc=False):
+    """What is noted of a call while it is open: by its start, or by the question that asked for it
+    to be allowed."""
+
+    tool: str = ""
+    question: Any = None  # its arguments, as the question has them
+    parent: str | None = None  # the call of the sub-agent that made it
+    unprinted: bool = True
+    started_at: float = 0.0
+    event: Event | None = None  # its start
+    shown: Action | None = None  # its line, if that did not wait for its end
+
+    @property
+    def arguments(self) -> Any:
+        return tool_of(self.event)[1].get("args") if self.event else self.question
+
+
+NOT_BEGUN = OpenCall()
+
+
+class FinishedCall:
+    """A call that has ended, or, of one that goes on, what it has done so far. Writers read it.
+
+    ``status`` says how it ended: ok, nonzero or a key of REASONS; ``held`` is what the variant of
+    its result holds, ``found`` the same if it is a success, or a failure with an exit status.
+    """
+
+    def __init__(self, event: Event, start: OpenCall = NOT_BEGUN, cwd: str = "") -> None:
+        self.event, self.start = event, start
+        self.cwd = cwd  # of its run
+        tool, self.body = tool_of(event)
+        self.result = as_object(self.body.get("result"))
+        self.variant = variant_of(self.result)
+        self.held = self.result.get(self.variant)
+        self.found = as_object(self.held) if self.variant in ("success", "failure") else {}
+        self.exit_code = as_integer(self.found.get("exitCode"))
+        known = VARIANTS.get(self.variant)
+        function = isinstance(call_of(event).get("function"), dict)
+        if not self.variant or (function and known in (None, "ok")):
+            self.status = "ok"  # the result of a function may have any member
+        elif tool == "mcp" and self.found.get("isError") is True:
+            self.status = "error"
+        else:
+            self.status = "nonzero" if self.exit_code else known or "error"
+        created = tool == "edit" and self.status == "ok" and creates_file(self.found)
+        self.tool = "write" if created else tool or "?"
+
+    @property
+    def begun(self) -> bool:
+        """Does it go on in the background? Cursor says so beside what it found."""
+        return True in (self.found.get("isBackground"), self.result.get("isBackground"))
+
+    @property
+    def name(self) -> str:
+        """The agent's own name for the tool."""
+        return first_text(call_of(self.event).get("name"), self.body.get("name")) or self.tool
+
+    @property
+    def parent(self) -> str | None:
+        """The call of the sub-agent that made it."""
+        return self.event.parent_tool_use_id or self.start.parent
+
+    @functools.cached_property
+    def arguments(self) -> dict[str, Any]:
+        """Its arguments; perhaps only its start has them."""
+        return as_object(self.body.get("args") or self.start.arguments)
+
+    @property
+    def label(self) -> Action:
+        """Its action without a target, and its outcome in a word."""
+        return plain_action(self.tool[: EXCERPT + 1], self.status, self.exit_code, self.begun)
+
+    @functools.cached_property
+    def action(self) -> Action:
+        """The call's action with its target, and with its facts or the reason of its failure."""
+        named, act, here = tool_named(self.tool), self.label, self.cwd
+        target = target_in(self.tool, self.arguments, here)
+        if not target and self.start.arguments:
+            target = target_in(self.start.tool, self.start.arguments, here)
+        if self.status in REASONS:
+            about = named.target(as_object(self.held), here)
+            target = target or about[:MAX_TARGET].strip()
+            return replace(act, target=target, outcome=self.reason())
+        facts = filter(None, [fact(self) for fact in named.facts])
+        return replace(act, target=target, outcome=", ".join(facts) or act.outcome)
+
+    def reason(self) -> str:
+        """Why it failed, with its own message."""
+        own, reason = as_object(self.held), REASONS[self.status]
+        limit, signal = as_count(own.get("timeoutMs")), first_text(own.get("signal"))
+        if self.status == "timeout" and limit is not None:
+            return f"{reason} after {format_duration(limit)}"
+        killed = f"killed by {signal}" if signal else ""
+        unknown = "" if self.variant in VARIANTS else self.variant
+        texts = killed, own.get("reason"), error_message(self.held), unknown
+        text = first_text(*texts, error_message(own.get("content"))).strip()
+        text = re.sub(rf"\A(?:Error|{reason})(?::\s+|\Z)", "", text, flags=re.IGNORECASE)
+        if len(text) > MAX_TARGET:
+            text = f"{text[: MAX_TARGET // 2]} ... {text[-MAX_TARGET // 2 :]}"
+        return ": ".join(filter(None, (reason, text)))
+
+    @functools.cached_property
+    def duration_ms(self) -> int | None:
+        """By the timestamps of the call, else as its result states, else by the times of its two
+        lines."""
+        event, body = self.event, call_of(self.event)
+        took = elapsed(body.get("startedAtMs"), body.get("completedAtMs"))
+        if took is None:
+            took = next(counts_in(map(self.found.get, ("executionTime", "durationMs"))), None)
+        if took is None and event.started and event.stamp is None:  # translators know more of calls
+            took = elapsed(line_time(event.started), line_time(event)) or None
+        return took
+
+    @functools.cached_property
+    def started_ms(self) -> int | None:
+        """When it began, in milliseconds since 1970, if a line states that."""
+        for event in filter(None, (self.event, self.event.started)):
+            stated = as_time(call_of(event).get("startedAtMs"))
+            if stated is not None and stated >= FIRST_DATE:
+                return stated
+        begun, took = self.event.started or self.event, self.duration_ms
+        since = line_time(begun) if begun.subtype == "started" else None
+        if since is None and begun is not self.event and took is not None:
+            ended = line_time(self.event)
+            since = None if ended is None else ended - took
+        return since
+
+    @property
+    def span(self) -> tuple[int, int] | None:
+        """When it began and ended, if that is known."""
+        since, took = self.started_ms, self.duration_ms
+        return None if since is None or took is None else (since, since + took)
+
+    @functools.cached_property
+    def diff(self) -> str:
+        """What it changed in a file, as a diff without the file's name; "" if it doesn't say."""
+        stated = diff_lines(self.found)
+        if self.tool == "write":  # it may replace an empty line that was never there
+            stated = [line for line in stated if line.startswith("+")]
+        diff = "\n".join(stated)
+        args = Node(self.arguments) if self.tool in CHANGING_TOOLS else Node(None)
+        if diff or args["patch"]:
+            return diff or as_text(args["patch"])
+        texts = [("+", as_text(args["fileText"]))]
+        for edit in (args, *args.each("edits")):
+            texts += [(sign, first_text(*map(edit.__getitem__, names))) for sign, names in EDITED]
+        lines = ((sign, text.removesuffix("\n").split("\n")) for sign, text in texts if text)
+        return "\n".join(sign + line for sign, each in lines for line in each)
+
+    @functools.cached_property
+    def printed(self) -> str:
+        """What a command printed, as a terminal shows it: without codes, and of a line that was
+        written again only the last. Both streams as they came, else one after the other; or the
+        message of a failure, if one line of it can't be all."""
+        own = as_object(self.held)
+        streams = filter(None, (as_text(own.get("stdout")), as_text(own.get("stderr"))))
+        text = first_text(own.get("interleavedOutput")) or "\n".join(streams)
+        if not text and self.status in ("error", "timeout"):
+            message = error_message(self.held)
+            text = message if "\n" in message.strip() else ""
+        text = OVERWRITTEN.sub("", TERMINAL_CODE.sub("", text))
+        return text if self.status == "ok" else STATES_EXIT.sub("", text)
+
+    @functools.cached_property
+    def returned(self) -> str:
+        """Of a failure, what its reason doesn't say."""
+        if self.tool == "shell":
+            return self.printed
+        if self.status != "ok":
+            return self.printed if self.printed.strip() not in self.action.outcome else ""
+        own = as_object(self.held)
+        texts = (content_text(own.get(name)) for name in RETURNED)
+        lists = {name: value for name, value in own.items() if isinstance(value, (dict, list))}
+        return first_text(*texts) or ("" if self.images else outline(lists))
+
+    @functools.cached_property
+    def images(self) -> list[str]:
+        """The images that it returned, as addresses that hold them."""
+        return images_in(encode_json(self.held))
+
+    def last_printed(self, count: int) -> list[str]:
+        """The last lines that a failed command printed."""
+        if not count or self.tool != "shell" or self.status == "ok":
+            return []
+        text = self.printed
+        if not text and self.status in ("error", "timeout"):  # a line, which the action may cut
+            text = error_message(self.held)
+        if not text.strip():
+            return []
+        lines = (line.expandtabs() for line in text[-MAX_TAIL:].rstrip().split("\n"))
+        return [*lines][-count:]
+
+
+# What came out of a call; "" if it doesn't say.
+Fact: TypeAlias = Callable[[FinishedCall], str]
+
+
+def time_taken(call: FinishedCall) -> str:
+    return format_duration(call.duration_ms) if call.duration_ms else ""
+
+
+def exit_status(call: FinishedCall) -> str:
+    return "" if call.exit_code is None else f"exit {call.exit_code}"
 
 
 def counted(members: str, noun: str) -> Fact:
     """The first number that is stated, or the length of a list, with its unit."""
 
-    def fact(call: Outcome) -> str:
+    def fact(call: FinishedCall) -> str:
         counts = counts_in(map(call.found.get, members.split()))
         count = next(counts, None)
         if count is None:
@@ -1586,20 +1897,12 @@ def counted(members: str, noun: str) -> Fact:
     return fact
 
 
-def counts_in(values: Iterable[Any]) -> Iterator[int]:
-    """The numbers that are stated, and the lengths of lists."""
-    for value in values:
-        count = len(value) if isinstance(value, list) else as_count(value)
-        if count is not None:
-            yield count
-
-
 def first_fact(*facts: Fact) -> Fact:
     """The first of some facts that isn't empty."""
     return lambda call: next(filter(None, (fact(call) for fact in facts)), "")
 
 
-def in_background(call: Outcome) -> str:
+def in_background(call: FinishedCall) -> str:
     return "in background" if call.begun else ""
 
 
@@ -1607,7 +1910,7 @@ file_size = counted("fileSize", "byte")
 length_read = first_fact(file_size, counted("totalChars", "character"))
 
 
-def lines_read(call: Outcome) -> str:
+def lines_read(call: FinishedCall) -> str:
     result, total = call.found, as_count(call.found.get("totalLines"))
     start, end = map(
         as_count, map(as_object(result.get("readRange")).get, ("startLine", "endLine"))
@@ -1623,7 +1926,7 @@ def lines_read(call: Outcome) -> str:
     return length_read(call) if total is None else plural(total, "line")
 
 
-def line_counts(call: Outcome) -> tuple[int | None, int | None]:
+def line_counts(call: FinishedCall) -> tuple[int | None, int | None]:
     """How many lines a change added and removed, by what it states, or by the diff that it states.
     Where a file was created, Cursor's count has an empty line that was never there."""
     result = call.found
@@ -1637,12 +1940,12 @@ def line_counts(call: Outcome) -> tuple[int | None, int | None]:
     return added, removed
 
 
-def changes_nothing(call: Outcome) -> bool:
+def changes_nothing(call: FinishedCall) -> bool:
     """Does an edit say that no line of its file is another? A file without a line can be new."""
     return call.tool == "edit" and line_counts(call) == (0, 0)
 
 
-def lines_changed(call: Outcome) -> str:
+def lines_changed(call: FinishedCall) -> str:
     added, removed = line_counts(call)
     if added == removed == 0:
         return "no changes"
@@ -1651,7 +1954,7 @@ def lines_changed(call: Outcome) -> str:
     return " ".join(counts) or counted("linesCreated", "line")(call)  # all that it has now
 
 
-def matches_found(call: Outcome) -> str:
+def matches_found(call: FinishedCall) -> str:
     """The totals of a search over all workspaces, in any of its three output modes."""
     spaces = as_object(call.found.get("workspaceResults")).values()
     modes = [as_object(mode) for space in spaces for mode in as_object(space).values()]
@@ -1667,13 +1970,13 @@ LINES_MATCHED = ("totalMatchedLines", "totalMatches")
 FILES_MATCHED = ("totalFiles", "matches", "files", "counts")
 
 
-def entries_listed(call: Outcome) -> str:
+def entries_listed(call: FinishedCall) -> str:
     root = as_object(call.found.get("directoryTreeRoot"))
     counts = [*counts_in(map(root.get, ("childrenDirs", "childrenFiles")))]
     return plural(sum(counts), "entry", "entries") if counts else ""
 
 
-def page_size(call: Outcome) -> str:
+def page_size(call: FinishedCall) -> str:
     """The size of a page; if redaction replaced it, as its marker states."""
     page = call.found.get("markdown")
     marker = MARKER.fullmatch(page) if isinstance(page, str) else None
@@ -1685,7 +1988,7 @@ def page_size(call: Outcome) -> str:
 MARKER = regex(r"\[[a-z]+: ([0-9]{1,19}) chars\]")
 
 
-def todos_done(call: Outcome) -> str:
+def todos_done(call: FinishedCall) -> str:
     """Progress of the whole list; the arguments of a merging update hold only a part of it."""
     args = as_object(call.body.get("args"))
     given = None if args.get("merge") is True else args.get("todos")
@@ -1787,114 +2090,7 @@ def tool_named(name: str) -> Tool:
     return TOOLS.get(name) or tool(f"Used/use/Using tool {excerpt(name)}")
 
 
-# Variant of a call's result -> status; every other variant is an error.
-VARIANTS = {
-    "success": "ok", "failure": "error", "rejected": "rejected", "permissionDenied": "denied",
-    "readPermissionDenied": "denied", "writePermissionDenied": "denied", "fileNotFound": "notfound",
-    "timeout": "timeout", "error": "error", "spawnError": "error", "notFile": "error",
-    "fileBusy": "error",
-}  # fmt: skip
-REASONS = {
-    "rejected": "rejected", "denied": "permission denied", "notfound": "not found",
-    "timeout": "timed out", "error": "error",
-}  # fmt: skip
-
 PATH_MEMBERS = "path paths targetDirectory targetDirectories workingDirectory files".split()
-
-
-def call_of(event: Event) -> dict[str, Any]:
-    """What the line of a call says of it."""
-    return as_object(details(event).get("tool_call"))
-
-
-def tool_of(event: Event) -> tuple[str, dict[str, Any]]:
-    """The name of a call's tool, and its body; the name may stand only in its start."""
-    for key, body in call_of(event).items():
-        if isinstance(body, dict):
-            if key.endswith("ToolCall"):
-                return key[: -len("ToolCall")] or started_tool(event), body
-            if key == "function":  # its arguments are JSON in a string
-                given = body.get("args") or decoded(as_text(body.get("arguments")))
-                return as_text(body.get("name")) or key, body | {"args": given}
-    return started_tool(event), {}
-
-
-def started_tool(event: Event) -> str:
-    return tool_of(event.started)[0] if event.started else ""
-
-
-def outcome_of(event: Event) -> Outcome:
-    tool, body = tool_of(event)
-    tool, result = tool or "?", as_object(body.get("result"))
-    found = result.get("success")
-    if isinstance(found, dict) and not found.get("exitCode") and not found.get("isError"):
-        tool = "write" if tool == "edit" and creates_file(found) else tool
-        return Outcome(event, tool, body, "ok", "success", found, found)  # nearly always
-    variant = variant_of(result)
-    held = result.get(variant)
-    found = as_object(held) if variant in ("success", "failure") else {}
-    function = call_of(event).get("function")  # its result may have any member
-    if not variant or (isinstance(function, dict) and VARIANTS.get(variant, "ok") == "ok"):
-        status = "ok"
-    elif tool == "mcp" and found.get("isError") is True:
-        status = "error"
-    else:
-        status = status_by(variant, as_integer(found.get("exitCode")))
-    return Outcome(event, tool, body, status, variant, held, found)
-
-
-def status_by(variant: str, code: int | None) -> str:
-    return "nonzero" if code else VARIANTS.get(variant, "error")
-
-
-def variant_of(result: dict[str, Any]) -> str:
-    """The variant of a result: an object, or a known failure, perhaps without a value."""
-    named = [
-        key
-        for key, held in result.items()
-        if isinstance(held, dict) or VARIANTS.get(key, "ok") != "ok"
-    ]
-    return min(named, key=lambda variant: result[variant] is None, default="")
-
-
-# The diff of a file that was created: it says so, or there was nothing before but an empty line.
-CREATED = "--- /dev/null"
-CREATED_DIFF = regex(rf"{CREATED}|(?:@@ .*\n)?(?:-\n)?\+.*(?:\n(?:\+.*|[- ]?))*\Z")
-
-
-def creates_file(result: dict[str, Any]) -> bool:
-    diff = "" if result.get("beforeFullFileContent") else as_text(result.get("diffString"))
-    return CREATED_DIFF.match(diff) is not None
-
-
-def count_changes(lines: Iterable[str]) -> dict[str, int]:
-    """How many lines a diff adds and removes, below the name of its file."""
-    marks = [line[:1] for line in lines]
-    return {"linesAdded": marks.count("+"), "linesRemoved": marks.count("-")}
-
-
-def diff_lines(result: dict[str, Any]) -> list[str]:
-    """The diff that a change states, without the file's name."""
-    return DIFF_HEAD.sub("", as_text(result.get("diffString"))).split("\n")
-
-
-DIFF_HEAD = regex(r"\A--- .*\n\+\+\+ .*\n")
-
-
-class Action(Struct, frozen=True, gc=False):
-    """The parts of an action line; ``verb`` can stand for the label before a target."""
-
-    label: str
-    target: str = ""
-    outcome: str = ""
-    failed: bool = False
-    verb: str = ""
-    running: bool = False
-
-
-def label_call(outcome: Outcome) -> Action:
-    tool, code = outcome.tool[: EXCERPT + 1], as_integer(outcome.found.get("exitCode"))
-    return plain_action(tool, outcome.status, code, outcome.begun)
 
 
 @functools.lru_cache(256)
@@ -1917,6 +2113,13 @@ def target_in(tool: str, args: Any, here: str) -> str:
     args, target = as_object(args), tool_named(tool).target
     text = target(args, here) or (short_text(args) if target is any_arg else "")
     return text[:MAX_TARGET].strip()
+
+
+def running_action(call: OpenCall, here: str) -> Action:
+    """A call that runs, by what its start says."""
+    named = tool_named(call.tool or "?")
+    target = target_in(call.tool, call.arguments, here)
+    return Action(named.doing, target, verb=verb_of(named, named.doing), running=True)
 
 
 NOTICES = ("task_notification", "warning", "blocked")  # subtypes of events that action lines tell
@@ -1943,264 +2146,6 @@ def notice_action(event: Event) -> Action | None:
 
 
 replace = msgspec.structs.replace
-
-
-def call_duration(call: Outcome) -> int | None:
-    """Milliseconds by the timestamps of the call, else as its result states, else by the times of
-    its two lines."""
-    event, body = call.event, call_of(call.event)
-    took = elapsed(body.get("startedAtMs"), body.get("completedAtMs"))
-    if took is None:
-        took = next(counts_in(map(call.found.get, ("executionTime", "durationMs"))), None)
-    if took is None and event.started and event.stamp is None:  # translators know more of calls
-        took = elapsed(line_time(event.started), line_time(event)) or None
-    return took
-
-
-def call_bodies(event: Event) -> Iterator[dict[str, Any]]:
-    """The objects in a call, with all their members."""
-    return map(as_object, call_of(event).values())
-
-
-def failure_reason(outcome: Outcome) -> str:
-    """Why a call failed, with its own message."""
-    own, reason = as_object(outcome.held), REASONS[outcome.status]
-    limit, signal = as_count(own.get("timeoutMs")), first_text(own.get("signal"))
-    if outcome.status == "timeout" and limit is not None:
-        return f"{reason} after {format_duration(limit)}"
-    texts = (
-        f"killed by {signal}" if signal else "",
-        own.get("reason"),
-        error_message(outcome.held),
-    )
-    unknown = "" if outcome.variant in VARIANTS else outcome.variant
-    text = first_text(*texts, unknown, error_message(own.get("content"))).strip()
-    text = re.sub(rf"\A(?:Error|{reason})(?::\s+|\Z)", "", text, flags=re.IGNORECASE)
-    if len(text) > MAX_TARGET:
-        text = f"{text[: MAX_TARGET // 2]} ... {text[-MAX_TARGET // 2 :]}"
-    return ": ".join(filter(None, (reason, text)))
-
-
-# ---------------------------------------------------------------- finished calls
-#
-# What writers read of a call: while it is open, and once it has ended.
-# Events of calls in, actions, diffs and outputs out. It must not know runs or writers.
-
-
-class OpenCall(Struct, gc=False):
-    """What is noted of a call while it is open: by its start, or by the question that asked for it
-    to be allowed."""
-
-    tool: str = ""
-    question: Any = None  # its arguments, as the question has them
-    parent: str | None = None  # the call of the sub-agent that made it
-    unprinted: bool = True
-    started_at: float = 0.0
-    event: Event | None = None  # its start
-    shown: Action | None = None  # its line, if that did not wait for its end
-
-    @property
-    def arguments(self) -> Any:
-        return tool_of(self.event)[1].get("args") if self.event else self.question
-
-
-NOT_BEGUN = OpenCall()
-
-
-def action_of(event: Event) -> Action:
-    """The label of a finished call, and its outcome in a word: for writers that need no more."""
-    return label_call(outcome_of(event))
-
-
-def running_action(call: OpenCall, here: str) -> Action:
-    """A call that runs, by what its start says."""
-    named = tool_named(call.tool or "?")
-    target = target_in(call.tool, call.arguments, here)
-    return Action(named.doing, target, verb=verb_of(named, named.doing), running=True)
-
-
-class FinishedCall:
-    """A call that has ended, or, of one that goes on, what it has done so far. Writers read it; all
-    that is known of it is made once, when it is asked for."""
-
-    def __init__(self, event: Event, start: OpenCall, cwd: str) -> None:
-        self.event, self.start = event, start
-        self.cwd = cwd  # of its run
-
-    @functools.cached_property
-    def outcome(self) -> Outcome:
-        return outcome_of(self.event)
-
-    @property
-    def name(self) -> str:
-        """The agent's own name for the tool."""
-        names = call_of(self.event).get("name"), self.outcome.body.get("name")
-        return first_text(*names) or self.outcome.tool
-
-    @property
-    def parent(self) -> str | None:
-        """The call of the sub-agent that made it."""
-        return self.event.parent_tool_use_id or self.start.parent
-
-    @functools.cached_property
-    def arguments(self) -> dict[str, Any]:
-        """Its arguments; perhaps only its start has them."""
-        return as_object(self.outcome.body.get("args") or self.start.arguments)
-
-    @functools.cached_property
-    def label(self) -> Action:
-        return label_call(self.outcome)
-
-    @functools.cached_property
-    def action(self) -> Action:
-        """The call's action with its target, and with its facts or the reason of its failure."""
-        outcome, act, here = self.outcome, self.label, self.cwd
-        target = target_in(outcome.tool, self.arguments, here)
-        if not target and self.start.arguments:
-            target = target_in(self.start.tool, self.start.arguments, here)
-        if outcome.status in REASONS:
-            about = tool_named(outcome.tool).target(as_object(outcome.held), here)
-            target = target or about[:MAX_TARGET].strip()
-            return replace(act, target=target, outcome=failure_reason(outcome))
-        facts = filter(None, [fact(outcome) for fact in tool_named(outcome.tool).facts])
-        return replace(act, target=target, outcome=", ".join(facts) or act.outcome)
-
-    @functools.cached_property
-    def duration_ms(self) -> int | None:
-        return call_duration(self.outcome)
-
-    @functools.cached_property
-    def started_ms(self) -> int | None:
-        """When it began, in milliseconds since 1970, if a line states that."""
-        for event in filter(None, (self.event, self.event.started)):
-            stated = as_time(call_of(event).get("startedAtMs"))
-            if stated is not None and stated >= FIRST_DATE:
-                return stated
-        begun, took = self.event.started or self.event, self.duration_ms
-        since = line_time(begun) if begun.subtype == "started" else None
-        if since is None and begun is not self.event and took is not None:
-            ended = line_time(self.event)
-            since = None if ended is None else ended - took
-        return since
-
-    @property
-    def span(self) -> tuple[int, int] | None:
-        """When it began and ended, if that is known."""
-        since, took = self.started_ms, self.duration_ms
-        return None if since is None or took is None else (since, since + took)
-
-    @functools.cached_property
-    def diff(self) -> str:
-        """What it changed in a file, without the file's name; "" if it doesn't say."""
-        return edit_diff(self.outcome, self.arguments)
-
-    @functools.cached_property
-    def printed(self) -> str:
-        return printed_by(self.outcome)
-
-    @functools.cached_property
-    def returned(self) -> str:
-        """Of a failure, what its reason doesn't say."""
-        outcome = self.outcome
-        if outcome.tool == "shell":
-            return self.printed
-        if outcome.status != "ok":
-            return self.printed if self.printed.strip() not in self.action.outcome else ""
-        own = as_object(outcome.held)
-        texts = (content_text(own.get(name)) for name in RETURNED)
-        lists = {name: value for name, value in own.items() if isinstance(value, (dict, list))}
-        return first_text(*texts) or ("" if self.images else outline(lists))
-
-    @functools.cached_property
-    def images(self) -> list[str]:
-        """The images that it returned, as addresses that hold them."""
-        return images_in(encode_json(self.outcome.held))
-
-    def last_printed(self, count: int) -> list[str]:
-        """The last lines that a failed command printed."""
-        outcome = self.outcome
-        if not count or outcome.tool != "shell" or outcome.status == "ok":
-            return []
-        text = self.printed
-        if not text and outcome.status in ("error", "timeout"):  # a line, which the action may cut
-            text = error_message(outcome.held)
-        if not text.strip():
-            return []
-        lines = (line.expandtabs() for line in text[-MAX_TAIL:].rstrip().split("\n"))
-        return [*lines][-count:]
-
-
-RETURNED = "content markdown output text message".split()
-
-
-def content_text(content: Any) -> str:
-    """The text of a result: a string, or the texts of a list of blocks, as agents and MCP have
-    them."""
-    texts = (block[path] for block in Node(content).each() for path in BLOCK_TEXTS)
-    return as_text(content) or "\n".join(text for text in texts if isinstance(text, str))
-
-
-BLOCK_TEXTS = ("text", "text.text", "content.text")
-
-
-def outline(members: Mapping[str, Any]) -> str:
-    """Members of an object, a line or more each."""
-    import json
-
-    texts = {
-        name: value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
-        for name, value in members.items()
-    }
-    return "\n".join(f"{name}: {text}" for name, text in texts.items())
-
-
-# A line that an agent adds to an output; the action line says so already.
-STATES_EXIT = regex(
-    r"(?im)^[^\w\n]{0,9}(?:\w+ ){0,3}exit(?:ed)?(?: with)?(?: exit)? (?:code|status):? -?[0-9]+"
-    r"[^\w\n]*(?:\n|\Z)"
-)
-
-
-def edit_diff(call: Outcome, given: dict[str, Any]) -> str:
-    """What a call changed in a file, as a diff without the file's name; "" if it doesn't say."""
-    stated = diff_lines(call.found)
-    if call.tool == "write":  # it may replace an empty line that was never there
-        stated = [line for line in stated if line.startswith("+")]
-    diff = "\n".join(stated)
-    args = Node(given) if call.tool in CHANGING_TOOLS else Node(None)
-    if diff or args["patch"]:
-        return diff or as_text(args["patch"])
-    texts = [("+", as_text(args["fileText"]))]
-    for edit in (args, *args.each("edits")):
-        texts += [(sign, first_text(*map(edit.__getitem__, names))) for sign, names in EDITED]
-    lines = ((sign, text.removesuffix("\n").split("\n")) for sign, text in texts if text)
-    return "\n".join(sign + line for sign, each in lines for line in each)
-
-
-CHANGING_TOOLS = frozenset(("edit", "write", "delete"))
-EDITED = (
-    ("-", "old_string old_str oldString oldText".split()),
-    ("+", "new_string new_str newString newText".split()),
-)
-
-
-def printed_by(call: Outcome) -> str:
-    """What a command printed, as a terminal shows it: without codes, and of a line that was written
-    again only the last. Both streams as they came, else one after the other; or the message of a
-    failure, if one line of it can't be all."""
-    failure = call.held
-    own = as_object(failure)
-    streams = filter(None, (as_text(own.get("stdout")), as_text(own.get("stderr"))))
-    text = first_text(own.get("interleavedOutput")) or "\n".join(streams)
-    if not text and call.status in ("error", "timeout"):
-        message = error_message(failure)
-        text = message if "\n" in message.strip() else ""
-    text = OVERWRITTEN.sub("", TERMINAL_CODE.sub("", text))
-    return text if call.status == "ok" else STATES_EXIT.sub("", text)
-
-
-TERMINAL_CODE = regex(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
-OVERWRITTEN = regex(r"^.*\r(?=[^\r\n])", re.MULTILINE)
 
 
 # ---------------------------------------------------------------- messages
@@ -6804,7 +6749,7 @@ class Runs:
         elif event.subtype == "completed":
             event.started = run.calls.pop(event.call_id, None)
             run.called += event.started is None
-            if self.fail_on and outcome_of(event).status != "ok":
+            if self.fail_on and FinishedCall(event).status != "ok":
                 remember(run.failed, event.call_id, event)
         if self.locates:
             event.where = self.where()
@@ -7720,9 +7665,7 @@ class Totals:
         self.models |= {name: usage[name] for name in self.models if name in usage}
 
     def count_call(self, call: FinishedCall) -> None:
-        ending = outcome_of(call.event)
-        ending = call.outcome if ending.tool in CHANGING_TOOLS else ending
-        tool, failed = ending.tool, ending.status != "ok"
+        tool, failed = call.tool, call.status != "ok"
         nested = call.event.parent_tool_use_id is not None
         name = add_count(self.nested if nested else self.actions, tool)
         self.failures[name] = self.failures.get(name, 0) + failed
@@ -7731,14 +7674,14 @@ class Totals:
 
     def count_change(self, call: FinishedCall) -> None:
         """Note what a call did to a file, and to the one that it moved."""
-        lines = line_counts(call.outcome)
-        path = target_in(call.outcome.tool, call.arguments, call.cwd) or call.event.call_id or ""
+        lines = line_counts(call)
+        path = target_in(call.tool, call.arguments, call.cwd) or call.event.call_id or ""
         key, moved = os.path.normpath(os.path.join(call.cwd, path)), call.arguments.get("movedFrom")
         before = self.files.get(key)
         full = before is None and len(self.files) >= MAX_FILES
-        if full or not path or changes_nothing(call.outcome):
+        if full or not path or changes_nothing(call):
             return
-        change = "moved" if moved else CHANGES[call.outcome.tool]
+        change = "moved" if moved else CHANGES[call.tool]
         if moved:
             self.files.pop(os.path.normpath(os.path.join(call.cwd, moved)), None)
         if before:
@@ -8611,7 +8554,7 @@ def event_tools(event: Event) -> Iterator[str]:
     if event.type != "tool_call":
         return
     tool, body = tool_of(event)
-    yield outcome_of(event).tool if tool == "edit" and event.subtype == "completed" else tool
+    yield FinishedCall(event).tool if tool == "edit" and event.subtype == "completed" else tool
     own = call_of(event).get("name")
     if isinstance(own, str):
         yield own
@@ -8630,7 +8573,7 @@ ANY_CHANGE = "change"
 def event_statuses(event: Event) -> Named:
     if event.type != "tool_call" or event.subtype != "completed":
         return ()
-    status = outcome_of(event).status
+    status = FinishedCall(event).status
     return one_name(status, "" if status == "ok" else "failed")
 
 
@@ -8639,7 +8582,7 @@ def call_groups(event: Event) -> Iterator[tuple[str, dict[str, Any]]]:
     if event.type != "tool_call":
         return
     for call in (event, event.started) if event.started else (event,):
-        for body in call_bodies(call):
+        for body in map(as_object, call_of(call).values()):
             groups = {"args": body.get("args"), **as_object(body.get("result"))}
             yield from ((name, as_object(group)) for name, group in groups.items())
 
@@ -8838,10 +8781,10 @@ class Selector(NamedTuple):
     def matches(self, event: Event, *, unclear: bool = False, well: bool = False) -> bool:
         """``well``: a call has to have ended, and well unless a term asks for its status."""
         if well and event.type == "tool_call":
-            outcome, asked = outcome_of(event), any(term.key == "status" for term in self.terms)
-            ended = event.subtype == "completed" and not outcome.begun
-            ended = ended and not changes_nothing(outcome)
-            if not ended or not (asked or outcome.status == "ok"):
+            call, asked = FinishedCall(event), any(term.key == "status" for term in self.terms)
+            ended = event.subtype == "completed" and not call.begun
+            ended = ended and not changes_nothing(call)
+            if not ended or not (asked or call.status == "ok"):
                 return False
         return all(term.matches(event, unclear=unclear, well=well) for term in self.terms)
 
@@ -8849,11 +8792,11 @@ class Selector(NamedTuple):
         """Why a call that has ended, and matches, isn't enough for --fail-unless, or ""."""
         if event.type != "tool_call" or event.subtype != "completed" or not self.matches(event):
             return ""
-        outcome, asked = outcome_of(event), [term for term in self.terms if term.key == "command"]
-        if outcome.begun:
+        call, asked = FinishedCall(event), [term for term in self.terms if term.key == "command"]
+        if call.begun:
             return f"what matches at {where} goes on in the background"
-        if outcome.status != "ok":
-            return f"what matches at {where} ended with status {outcome.status}"
+        if call.status != "ok":
+            return f"what matches at {where} ended with status {call.status}"
         for command in commands_of(event) if asked else ():
             named = tuple(command.spellings())
             if command.hidden and all(term.fits(named, unclear=False) for term in asked):
@@ -12435,9 +12378,9 @@ class Text(Writer):
         if self.labels:
             if self.kind != "done" or self.headings:
                 yield from self.apart("done")
-            yield self.render(action_of(event), prefix)
+            yield self.render(FinishedCall(event).label, prefix)
             return
-        call = event.finished_call or FinishedCall(event, NOT_BEGUN, "")  # of no run
+        call = event.finished_call or FinishedCall(event)  # of no run
         action = call.label
         if self.detail:
             above = notes.ancestors(call.parent)
@@ -12969,7 +12912,7 @@ INDENT = regex("^ +", re.MULTILINE)
 
 def other_arguments(call: FinishedCall) -> str:
     """The arguments of a call that its line doesn't name."""
-    tool, target = call.outcome.tool, call.action.target
+    tool, target = call.tool, call.action.target
     if call.diff or tool in SHOWN_AS_WORDS:
         return ""
     args = as_object(call.arguments.get("args") if tool == "mcp" else call.arguments)
@@ -12985,14 +12928,14 @@ def other_arguments(call: FinishedCall) -> str:
 
 def whole_command(call: FinishedCall) -> str:
     """What a call is about, if its line doesn't show all of it."""
-    command = call.outcome.tool == "shell"
+    command = call.tool == "shell"
     target = command_arg(call.arguments, call.cwd) if command else call.action.target
     return target if "\n" in target or len(target) > ITEM_COLUMNS else ""
 
 
 def words_of_call(call: FinishedCall) -> str:
     """The answer of a sub-agent, or the tasks of a to-do list: words in Markdown."""
-    if call.outcome.tool == "task" and call.outcome.status == "ok":
+    if call.tool == "task" and call.status == "ok":
         return shorten_text(call.returned, MAX_WORDS)
     todos = [*Node(call.arguments.get("todos")).each()][:PAGE_LINES]
     marks = (TODO_MARKS.get(as_text(todo["status"]).rpartition("_")[2].lower()) for todo in todos)
@@ -13007,15 +12950,13 @@ TODO_MARKS = {"completed": CHECK_MARK, "progress": BEGIN_MARK, "cancelled": "–
 
 def returned_text(call: FinishedCall) -> str:
     """What a call returned, if that isn't just that it was done."""
-    done = call.outcome.status == "ok" and (call.diff or call.outcome.tool in SHOWN_AS_WORDS)
+    done = call.status == "ok" and (call.diff or call.tool in SHOWN_AS_WORDS)
     return "" if done else call.returned
 
 
 # What a call opens, by kind.
 CALL_DETAILS: dict[str, Callable[[FinishedCall], str]] = {
-    "prompt": lambda call: (
-        as_text(call.arguments.get("prompt")) if call.outcome.tool == "task" else ""
-    ),
+    "prompt": lambda call: as_text(call.arguments.get("prompt")) if call.tool == "task" else "",
     "sh": whole_command,
     "diff": operator.attrgetter("diff"),
     "given": other_arguments,
@@ -13399,7 +13340,7 @@ class Document(Follower):
         step = part.call(identity)
         if step.act is not NO_ACTION:  # its ID is used again
             step = part.calls[identity] = Step(kind="done")
-        if call.outcome.tool != "task" and not step.below:
+        if call.tool != "task" and not step.below:
             del part.calls[identity]  # no sub-agent's, of which more comes
         step.place = part.place(going)
         if going:
@@ -13407,9 +13348,9 @@ class Document(Follower):
             step.act = act if self.detail else replace(act, target="")
         elif self.detail:
             step.act, step.took, step.span = call.action, call.duration_ms, call.span
-            step.tool, step.details = call.outcome.tool, self.details(call)
+            step.tool, step.details = call.tool, self.details(call)
         else:
-            step.act, step.tool = call.label, call.outcome.tool
+            step.act, step.tool = call.label, call.tool
         self.put(part, step, identity, call.parent)
 
     def details(self, call: FinishedCall) -> dict[str, str]:
@@ -14369,7 +14310,7 @@ class CallTable(Table):
     def rows(self, event: Event, notes: RunNotes) -> Iterator[dict[str, Any]]:
         if event.finished_call and not event.unprinted:
             row, key = self.row(event.finished_call), (event.session_id, event.call_id)
-            goes_on = event.finished_call.outcome.begun
+            goes_on = event.finished_call.begun
             if goes_on and row["tool"] == "shell" and key not in self.going:
                 self.going[key] = row
             else:
@@ -14379,20 +14320,20 @@ class CallTable(Table):
             yield from (self.row(call) | unfinished for call in notes.unfinished())
 
     def row(self, call: FinishedCall) -> dict[str, Any]:
-        event, outcome, begun = call.event, call.outcome, call.start.event
-        changes = outcome.tool in CHANGING_TOOLS and outcome.status == "ok"
-        added, removed = line_counts(outcome) if changes else (None, None)
+        event, begun = call.event, call.start.event
+        changes = call.tool in CHANGING_TOOLS and call.status == "ok"
+        added, removed = line_counts(call) if changes else (None, None)
         return {
             "session": event.run.label,
             "run": event.run.number,
             "agent": event.run.agent,
             "call_id": event.call_id,
-            "tool": outcome.tool,
+            "tool": call.tool,
             "name": call.name,
             "target": call.action.target or None,
-            "status": outcome.status,
+            "status": call.status,
             "outcome": call.action.outcome or None,
-            "exit_code": as_integer(outcome.found.get("exitCode")),
+            "exit_code": call.exit_code,
             "lines_added": added,
             "lines_removed": removed,
             "started_ms": call.started_ms,
@@ -14535,21 +14476,21 @@ class Otlp(Follower):
         return (min(trace.since, now - took), now), "clock"
 
     def did(self, trace: Trace, call: FinishedCall, going: int = 0) -> None:
-        outcome, identity = call.outcome, call.event.call_id
+        identity = call.event.call_id
         trace.ids[identity] = trace.ids.get(identity, -1) + 1
         above = trace.nest(identity, call.parent, trace.notes.calls)
         span, source = self.time_of(call, trace)
-        status = "unfinished" if going else outcome.status
-        command = call.arguments.get("command") if outcome.tool == "shell" else None
+        status = "unfinished" if going else call.status
+        command = call.arguments.get("command") if call.tool == "shell" else None
         fields = {
             "gen_ai.operation.name": "execute_tool",
             "gen_ai.tool.name": call.name,
             "gen_ai.tool.call.id": identity,
-            "gen_ai.tool.type": "extension" if outcome.tool == "mcp" else "function",
+            "gen_ai.tool.type": "extension" if call.tool == "mcp" else "function",
             "error.type": None if status == "ok" else status,
             "process.command_line": command if isinstance(command, str) else None,
-            "process.exit.code": as_integer(outcome.found.get("exitCode")),
-            "agentfmt.tool": outcome.tool,
+            "process.exit.code": call.exit_code,
+            "agentfmt.tool": call.tool,
             "agentfmt.time": source,
         }
         if self.contents:
@@ -14686,7 +14627,7 @@ class Atif(Follower):
         kept.tell(None, kind, text, at)
 
     def did(self, kept: Trajectory, call: FinishedCall, going: int = 0) -> None:
-        outcome, identity, above = call.outcome, call.event.call_id or "", call.parent
+        identity, above = call.event.call_id or "", call.parent
         step = kept.agent_step(above, call.span[0] if call.span else None, speaks=False)
         made = {"tool_call_id": identity, "function_name": call.name, "arguments": call.arguments}
         step.setdefault("tool_calls", []).append(made)
@@ -14697,9 +14638,9 @@ class Atif(Follower):
             result["subagent_trajectory_ref"] = [{"trajectory_id": inner}]
         if not going:
             text = call.diff or call.returned
-            why = call.action.outcome if outcome.status != "ok" else ""
+            why = call.action.outcome if call.status != "ok" else ""
             result["content"] = "\n".join(filter(None, (why, text)))
-            extra = {"status": outcome.status, "duration_ms": call.duration_ms}
+            extra = {"status": call.status, "duration_ms": call.duration_ms}
             result["extra"] = known_members(extra)
             kept.size += len(text)
         if len(result) > 1:
