@@ -8019,15 +8019,15 @@ GITS_VALUED = word_set(
 INTO = ">"  # the program of a redirection
 
 
-def read_line(line: str, depth: int = 0) -> Sequence[ShellCommand]:
+def read_line(line: str) -> Sequence[ShellCommand]:
     """Read a line for bash: its commands in turn. Raises UnclearError."""
-    if depth > MAX_DEPTH or (found := parse_line(line, depth)) is None:
+    if (found := parse_line(line)) is None:
         raise UnclearError
     return found
 
 
 @functools.lru_cache(256)  # each gate asks about the start of a call, and about its end
-def parse_line(line: str, depth: int) -> Sequence[ShellCommand] | None:
+def parse_line(line: str) -> Sequence[ShellCommand] | None:
     """The commands of a line, or None if it is unclear."""
     import tree_sitter
     import tree_sitter_bash
@@ -8039,12 +8039,11 @@ def parse_line(line: str, depth: int) -> Sequence[ShellCommand] | None:
     root = parser.parse(source).root_node
     if root.has_error:
         return None
-    reader = LineReader(depth)
     try:
-        reader.read(root)
-    except UnclearError:
+        found = [*itertools.islice(commands_in(root), MAX_COMMANDS)]
+    except (RecursionError, UnclearError):
         return None
-    return [*in_turn(reader.commands)]
+    return [*in_turn(found)] if len(found) < MAX_COMMANDS else None
 
 
 def in_turn(commands: Iterable[ShellCommand]) -> Iterator[ShellCommand]:
@@ -8069,72 +8068,62 @@ ASSIGNED = regex(r"(?m)((?:^|;)[ \t]*)\$(?:env:)?\w+[ \t]*=(?!=)[ \t]*")  # by P
 BARE_EXIT = regex(r"(\|\|\s*exit)(?=\s*(?:[;\n}]|\Z))")  # with the status of what has failed
 
 
-class LineReader:
-    """Notes what a line does while it walks through its syntax."""
+def commands_in(
+    node: Any, hidden: str = "", *, fed: Fed = None, behind: Any = ()
+) -> Iterator[ShellCommand]:
+    """The commands of a node of the syntax. ``behind``: words of a command behind a redirection's
+    file, which the parser takes for more files."""
+    kind, parts = node.type, node.children
+    if kind == "redirected_statement":
+        fed = next(filter(None, map(input_from, parts)), fed)
+        behind = [word for part in parts[1:] for word in files_of(part)[1:]]
+        hidden = hidden or next(filter(None, map(joined_in_document, parts[1:])), "")
+    elif kind == "command":
+        yield from command_in(node, [*parts, *behind], hidden, fed=fed)
+    elif kind == "file_redirect":
+        yield from written_file(node)
+    elif kind == "function_definition":
+        yield ShellCommand([source_of(node.named_children[0]), "()"], kind)
+    elif kind in ("declaration_command", "unset_command"):
+        yield ShellCommand(source_of(node).split(), hidden)
+    elif kind == "heredoc_redirect" and not QUOTED_END.match(source_of(node).lstrip("<-")):
+        body = (part.text for part in parts if part.type == "heredoc_body")
+        yield from substitutions_in(b"".join(body))
+    elif kind == "word":
+        yield from substitutions_in(node.text)
+    for part, why, piped in inner_parts(node):
+        more = behind if part.type == "command" else ()
+        given = UNKNOWN if piped else fed
+        yield from commands_in(part, hidden or why, fed=given, behind=more)
 
-    def __init__(self, depth: int) -> None:
-        self.depth = depth
-        self.commands: list[ShellCommand] = []
 
-    def read(
-        self, node: Any, hidden: str = "", *, fed: Fed = None, behind: Any = (), level: int = 0
-    ) -> None:
-        """``behind``: words of a command behind a redirection's file, which the parser takes for
-        more files."""
-        kind, parts = node.type, node.children
-        if level > MAX_LEVELS:
-            raise UnclearError
-        if kind == "redirected_statement":
-            fed = next(filter(None, map(input_from, parts)), fed)
-            behind = [word for part in parts[1:] for word in files_of(part)[1:]]
-            hidden = hidden or next(filter(None, map(joined_in_document, parts)), "")
-        elif kind == "command":
-            self.note_command(node, [*parts, *behind], hidden, fed=fed)
-        elif kind == "file_redirect":
-            self.note_file(node)
-        elif kind == "function_definition":
-            self.commands.append(ShellCommand([source_of(node.named_children[0]), "()"], kind))
-        elif kind in ("declaration_command", "unset_command"):
-            self.commands.append(ShellCommand(source_of(node).split(), hidden))
-        elif kind == "heredoc_redirect" and not QUOTED_END.match(source_of(node).lstrip("<-")):
-            self.read_text(b"".join(part.text for part in parts if part.type == "heredoc_body"))
-        elif kind == "word" and UNREAD.search(source_of(node)):
-            self.read_text(node.text)
-        for part, why, piped in inner_parts(node):
-            more = behind if part.type == "command" else ()
-            given = UNKNOWN if piped else fed
-            self.read(part, hidden or why, fed=given, behind=more, level=level + 1)
+def command_in(node: Any, parts: Sequence[Any], hidden: str, *, fed: Fed) -> Iterator[ShellCommand]:
+    own, begin = node.named_children, node.start_byte
+    gaps = (
+        node.text[a.end_byte - begin : b.start_byte - begin] for a, b in itertools.pairwise(own)
+    )
+    if b"\\\n" in gaps:  # in the middle of a word, which the parser takes for two
+        raise UnclearError
+    fed = next(filter(None, map(input_from, own)), fed)
+    words = [word_of(part) for part in parts if part.is_named and part.type not in NO_WORDS]
+    if words:
+        yield from started_by(words, hidden, fed=fed)
 
-    def note_command(self, node: Any, parts: Sequence[Any], hidden: str, *, fed: Fed) -> None:
-        own, begin = node.named_children, node.start_byte
-        gaps = (
-            node.text[a.end_byte - begin : b.start_byte - begin] for a, b in itertools.pairwise(own)
-        )
-        if b"\\\n" in gaps:  # in the middle of a word, which the parser takes for two
-            raise UnclearError
-        fed = next(filter(None, map(input_from, own)), fed)
-        words = [word_of(part) for part in parts if part.is_named and part.type not in NO_WORDS]
-        if words:
-            self.note(started_by(words, self.depth, hidden, fed=fed))
 
-    def note(self, commands: Iterable[ShellCommand]) -> None:
-        self.commands += itertools.islice(commands, MAX_COMMANDS)
-        if len(self.commands) >= MAX_COMMANDS:
-            raise UnclearError
+def written_file(redirect: Any) -> Iterator[ShellCommand]:
+    sign = next((part.type for part in redirect.children if not part.is_named), "")
+    for file in files_of(redirect)[:1]:
+        name = word_of(file)
+        if ">" in sign and file.type != "number" and not name.startswith("/dev/"):
+            yield ShellCommand([INTO, name], "a redirection")
 
-    def note_file(self, node: Any) -> None:
-        sign = next((part.type for part in node.children if not part.is_named), "")
-        for file in files_of(node)[:1]:
-            name = word_of(file)
-            if ">" in sign and file.type != "number" and not name.startswith("/dev/"):
-                self.note([ShellCommand([INTO, name], "a redirection")])
 
-    def read_text(self, text: bytes) -> None:
-        """The substitutions in a text where the parser doesn't see them all."""
-        if UNREAD.search(line := text.decode("utf-8", "replace")):
-            quoted = re.sub(r'(?<!\\)"', r'\\"', line)
-            _, *found = read_line(f': "{quoted}"', self.depth + 1)
-            self.note(command._replace(hidden="what it is put in") for command in found)
+def substitutions_in(text: bytes) -> Iterator[ShellCommand]:
+    """The commands of the substitutions in a text where the parser doesn't see them all."""
+    if UNREAD.search(line := text.decode("utf-8", "replace")):
+        quoted = re.sub(r'(?<!\\)"', r'\\"', line)
+        _, *found = read_line(f': "{quoted}"')
+        yield from (command._replace(hidden="what it is put in") for command in found)
 
 
 UNREAD = regex(r"(?<!\\)`|\$\(")  # a substitution
@@ -8161,7 +8150,6 @@ NO_WORDS = frozenset(
 )
 NO_FILES = frozenset(("file_descriptor", "heredoc_start", "heredoc_body", "heredoc_end"))
 MAX_SOURCE = 32_768  # bytes of a line: what the parser takes for some is quadratic
-MAX_LEVELS = 150  # of its syntax
 MAX_INNER = 300  # behind a program that starts others: each may begin a command
 MAX_COMMANDS = 20_000
 
@@ -8169,8 +8157,6 @@ MAX_COMMANDS = 20_000
 def files_of(redirect: Any) -> list[Any]:
     """What a redirection names: its file, or the word of a document, and what the parser adds. One
     that only closes a descriptor names none, and the parser takes the next word for a file."""
-    if not redirect.type.endswith("_redirect"):
-        return []
     if any(part.type in (">&-", "<&-") for part in redirect.children):
         files = [part for part in redirect.named_children if part.type != "file_descriptor"]
         return [redirect, *files]
@@ -8188,8 +8174,6 @@ STATEMENTS = frozenset(
 def joined_in_document(node: Any) -> str:
     """What hides the status of a command behind `<<E` on its line: the parser puts that into the
     document."""
-    if node.type != "heredoc_redirect":
-        return ""
     kinds = {part.type: part for part in node.children}
     found = kinds.keys() & {"||", "pipeline", "list", "&", ";"}
     return excerpt_of(kinds[min(found)]) if found else ""
@@ -8224,8 +8208,6 @@ def changes_line(program: str, *rest: str) -> bool:
     """May a command end its line well, before what follows, or give that another meaning?"""
     if program in ("exit", "return"):
         return rest[:1] == () or re.fullmatch("0*[1-9][0-9]*", rest[0]) is None
-    if program == "trap":
-        return "exit" in " ".join(rest)
     if program == "exec":
         return rest != ()
     if program == "set":
@@ -8269,9 +8251,7 @@ def word_of(node: Any) -> str:
 LIST = regex(r"(?<![\\\0$])(?=\{\S)")  # in braces
 
 
-def started_by(
-    words: Sequence[str], depth: int, hidden: str, *, fed: Fed = None
-) -> Iterator[ShellCommand]:
+def started_by(words: Sequence[str], hidden: str, *, fed: Fed = None) -> Iterator[ShellCommand]:
     """A command, and those that it may start. Raises UnclearError."""
     name, rest = base_name(words[0]), list(words[1:])
     program = name.removesuffix(".exe")
@@ -8280,11 +8260,12 @@ def started_by(
         hidden = hidden or "its option"
     for spelled in dict.fromkeys((name, program)):
         yield ShellCommand([spelled, *rest], hidden)
-    if program == "git" and any(word.startswith("alias.") for word in rest):
+    replaced = "alias." if program == "git" else "--entrypoint"
+    if any(word.startswith(replaced) for word in rest):
         raise UnclearError
     hidden = hidden or hidden_by(program, rest)
     rest = completed_words(rest) if program in FEEDERS else rest
-    yield from Starter(program, rest, depth, hidden, fed).commands(begin)
+    yield from Starter(program, rest, hidden, fed).commands(begin)
 
 
 class Starter(NamedTuple):
@@ -8292,7 +8273,6 @@ class Starter(NamedTuple):
 
     program: str
     rest: Sequence[str]
-    depth: int
     hidden: str
     fed: Fed
 
@@ -8300,19 +8280,13 @@ class Starter(NamedTuple):
         """Those of its scripts, and those that begin at a word from ``begin`` on: any word that is
         no option may, for nobody knows which options have a value."""
         program, rest, fed = self.program, self.rest, self.fed
-        for word, value in itertools.pairwise([*rest, ""]):
-            if word.startswith("--entrypoint"):
-                name = base_name(word.partition("=")[2] or value)
-                yield ShellCommand([name, UNKNOWN], word)
-                if fed is not None and name in SHELL_NAMES:
-                    yield from read_input(fed, self.depth, word)
         inner = [at for at in range(begin, len(rest)) if not NO_PROGRAM.match(rest[at])]
         if len(rest) > MAX_INNER and (inner or program in SCRIPTS):
             raise UnclearError
         yield from self.scripts()
         yield from self.inner(begin, inner)
         if fed is not None and begin < NOWHERE and may_be_shell(program, rest, inner):
-            yield from read_input(fed, self.depth, self.hidden)
+            yield from read_input(fed, self.hidden)
 
     def is_value(self, at: int) -> bool:
         """Does a word stand behind an option that has a value?"""
@@ -8338,11 +8312,11 @@ class Starter(NamedTuple):
                     yield ShellCommand([ANY_WORD if behind else UNKNOWN, *behind], hidden)
             elif first and not argument:
                 why = hidden or (program if OF_A_LINE.search(name) else "")  # a script, as a word
-                yield from started_by([word, *behind], self.depth, why, fed=self.fed)
+                yield from started_by([word, *behind], why, fed=self.fed)
             else:
                 why = hidden or f"{program} {word}"
                 yield ShellCommand([name, *behind], why)
-                yield from Starter(name, behind, self.depth, why, self.fed).scripts()
+                yield from Starter(name, behind, why, self.fed).scripts()
             if not (argument or VERB.match(word)):
                 hidden, first = hidden or f"{program} {word}", False
 
@@ -8361,7 +8335,7 @@ class Starter(NamedTuple):
             if word[:1] not in ("-", "+") and not (is_shell and SHELLS_VALUED.fullmatch(before))
         ]
         if self.reads_script(name, scripts, given=at is not None):
-            yield from read_input(self.fed, self.depth, self.hidden)
+            yield from read_input(self.fed, self.hidden)
         if flag and at is None:
             return
         if at is not None and (match := re.match(flag, rest[at])):  # env -S'x'
@@ -8372,7 +8346,7 @@ class Starter(NamedTuple):
             if script.startswith(UNKNOWN):
                 yield from [ShellCommand([UNKNOWN], self.hidden)] if flag else ()
             elif script and (flag or OF_A_LINE.search(script.replace(f"{UNKNOWN}$", ""))):
-                yield from read_input(script.replace(UNKNOWN, ""), self.depth, self.hidden)
+                yield from read_input(script.replace(UNKNOWN, ""), self.hidden)
 
     def reads_script(self, name: str, scripts: Sequence[str], *, given: bool) -> bool:
         """Does it read a script from its input? ``given``: an option names one."""
@@ -8380,16 +8354,16 @@ class Starter(NamedTuple):
             if scripts[:1] and scripts[0].strip(UNKNOWN).startswith(PIPES):
                 raise UnclearError
             return not given and name not in ("source", ".") and ("-s" in self.rest or not scripts)
-        if name == "su" and not given and HELP.isdisjoint(self.rest):
-            return True
+        if name == "su":
+            return not given
         return self.fed is not None and name in ("ssh", "at", "batch")
 
 
-def read_input(script: Fed, depth: int, hidden: str) -> Iterator[ShellCommand]:
+def read_input(script: Fed, hidden: str) -> Iterator[ShellCommand]:
     """The commands of a script within a line. Raises UnclearError if it isn't known."""
     if script is None or UNKNOWN in script:
         raise UnclearError
-    for command in read_line(script, depth + 1):
+    for command in read_line(script):
         yield command._replace(hidden=hidden or command.hidden)
 
 
@@ -8440,11 +8414,9 @@ def completed_words(rest: Sequence[str]) -> list[str]:
         if (match := re.match("-[IJ]|--replace=", word))
     )
     mark = next(marks, "{")
-    known = [*itertools.takewhile(lambda word: not word.startswith(":::"), rest)]
-    if all(NO_PROGRAM.match(word) or VERB.match(word) for word in known):
-        return [word for word in rest if not word.startswith(":::")]  # each is a command
-    words = [word.replace(UNKNOWN, "").replace(mark, f"{UNKNOWN}{{}}") for word in known]
-    return [*words, *[UNKNOWN] * bool(words)]
+    marked = (word.replace(UNKNOWN, "").replace(mark, f"{UNKNOWN}{{}}") for word in rest)
+    words = [UNKNOWN if word.startswith(":::") else word for word in marked]
+    return words if all(map(NO_PROGRAM.match, rest)) else [*words, UNKNOWN]
 
 
 def hidden_by(program: str, rest: Sequence[str]) -> str:
@@ -8630,14 +8602,14 @@ def event_targets(event: Event) -> Named:
 TARGET_MEMBERS = "command path filePath pattern globPattern query searchTerm url".split()
 
 
-def event_commands(event: Event) -> Iterator[Sequence[str]]:
-    """The commands that a call of a shell runs. Raises UnclearError."""
-    return (tuple(command.spellings()) for command in commands_of(event))
-
-
-def telling_commands(event: Event) -> Iterator[Sequence[str]]:
-    """Those that have ended well if the call has."""
-    return (tuple(command.spellings()) for command in commands_of(event) if not command.hidden)
+def event_commands(event: Event, *, well: bool = False) -> Iterator[Sequence[str]]:
+    """The commands that a call of a shell runs; with ``well``, those that ended well if the call
+    has. Raises UnclearError."""
+    return (
+        tuple(command.spellings())
+        for command in commands_of(event)
+        if not (well and command.hidden)
+    )
 
 
 def commands_of(event: Event) -> Iterator[ShellCommand]:
@@ -8651,7 +8623,7 @@ def commands_of(event: Event) -> Iterator[ShellCommand]:
             raise UnclearError
         argv = [word for word in as_list(given) if isinstance(word, str)]
         if argv:
-            yield from started_by(argv, 0, "")
+            yield from started_by(argv, "")
         elif line := as_text(given):
             yield from read_line(line)
         stated = [as_text(one["fullText"]) for one in Node(parsed).each("executableCommands")]
@@ -8743,11 +8715,12 @@ class Term(NamedTuple):
     def matches(self, event: Event, *, unclear: bool = False, well: bool = False) -> bool:
         """``unclear`` is the answer if it can't be told. ``well``: of the commands of a line those
         count whose status is told by that of the line."""
-        names = SELECTOR_KEYS[self.key]
-        if well and names is event_commands:
-            names = telling_commands
+        is_command = self.key == "command"
         try:
-            return any(self.fits(named, unclear=unclear) for named in names(event))
+            names = (
+                event_commands(event, well=well) if is_command else SELECTOR_KEYS[self.key](event)
+            )
+            return any(self.fits(named, unclear=unclear) for named in names)
         except UnclearError:
             return unclear
 
@@ -12116,7 +12089,6 @@ class Writer:
     hides = False  # secrets, without being asked: it is made to be passed on
     options: ClassVar[frozenset[str]] = frozenset(("max-event", "ci-safe"))
     defaults: ClassVar[Mapping[str, Any]] = {}
-    requires: ClassVar[Mapping[str, str]] = {}  # modules and their packages
 
     def __init__(self, view: View, notes: Notes) -> None:
         self.view, self.notes, self.last = view, notes, notes.reporter.out.last
@@ -13283,7 +13255,6 @@ class Document(Follower):
     defaults: ClassVar[Mapping[str, Any]] = {
         "actions": "stdout", "messages": "chat", "detail": True, "tail": OUTPUT_LINES,
     }  # fmt: skip
-    requires: ClassVar[Mapping[str, str]] = {"markdown_it": "markdown-it-py"}
     most: ClassVar[int]  # bytes
 
     def __init__(self, view: View, notes: Notes) -> None:
@@ -14006,7 +13977,6 @@ class Page(Document):
 
     most, thinking = MAX_PAGE, True
     options = Document.options | {"thinking"}
-    requires: ClassVar = {**Document.requires, "jinja2": "jinja2"}
 
     def opens(self, _act: Action) -> Mapping[str, tuple[int, int]]:
         return PAGE_DETAILS
@@ -14908,10 +14878,10 @@ parse_size = parser(
     "size", "(?=.*[1-9])([0-9]{1,12})([KMGkmg]?)", "bytes, optionally with K, M or G",
     lambda digits, unit: int(digits) << 10 * " KMG".index(unit.upper() or " "),
 )  # fmt: skip
-parse_time = parser(
-    "time", r"(?!\Z)(?:(\d{1,5})h)?(?:(\d{1,7})m)?(?:(\d{1,9}(?:\.\d{1,3})?)s?)?",
-    "one such as 90, 90s, 10m, 1h30m", seconds_of,
-)  # fmt: skip
+A_TIME = r"(?:(\d{1,5})h)?(?:(\d{1,7})m)?(?:(\d{1,9}(?:\.\d{1,3})?)s?)?"
+TIMES = "one such as 90, 90s, 10m, 1h30m"
+parse_time = parser("time", rf"(?!\Z){A_TIME}", TIMES, seconds_of)
+parse_limit = parser("time", rf"(?=.*[1-9]){A_TIME}", TIMES, seconds_of)  # nothing takes no time
 parse_count = parser("number", "([0-9]{1,9})", "a number of lines", int)
 parse_pattern = parser(
     "pattern", r"([\w.-]+)=(.+)", "NAME=REGEX, such as ticket='TICKET-[0-9]{6}'",
@@ -14929,12 +14899,6 @@ def parse_since(text: str) -> float:
         return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
     expected = "expected one such as 7d, 12h, 2026-11-01, 2026-11-01T08:30"
     raise click.BadParameter(f"invalid time {text!r}: {expected}")
-
-
-def parse_limit(text: str) -> Any:
-    if not (seconds := parse_time(text)):
-        raise click.BadParameter(f"invalid time {text!r}: nothing can take no time")
-    return seconds
 
 
 def parse_demand(text: str) -> Selector:
@@ -15058,28 +15022,23 @@ def environment_values(globs: tuple[str, ...]) -> list[NamedValue]:
     ]
 
 
-def unused_variables(glob: str) -> str:
-    """What a pattern of --secret-env names that cannot be hidden; "" if it hides all it names.
-    Raises click.ClickException for a variable that is named in full."""
+def doubts_about_secrets(given: dict[str, Any]) -> Iterator[str]:
+    """What may not be hidden as whoever wrote the options believes. Raises click.ClickException for
+    a variable that is named in full."""
     import fnmatch
 
-    named = fnmatch.filter(os.environ, glob)
-    if not named and not set(glob).intersection("*?["):
-        raise click.UsageError(f"--secret-env {escape(glob)}: this variable isn't set")
-    if not named:
-        return "no variable has such a name"
-    unused = [name for name in named if os.environ[name] and not is_usable(os.environ[name])]
-    why = f"shorter than {SHORTEST} characters, or a path, a number or a boolean"
-    if unused == [glob]:
-        raise click.ClickException(f"--secret-env {escape(glob)}: its value can't be hidden: {why}")
-    return f"not hidden, because it is {why}: {first_names(unused)}" if unused else ""
-
-
-def doubts_about_secrets(given: dict[str, Any]) -> Iterator[str]:
-    """What may not be hidden as whoever wrote the options believes."""
+    short = f"shorter than {SHORTEST} characters, or a path, a number or a boolean"
     for glob in given["secret_env"]:
-        if why := unused_variables(glob):
-            yield f"--secret-env {escape(glob)}: {escape(why)}"
+        option, named = f"--secret-env {escape(glob)}", fnmatch.filter(os.environ, glob)
+        unused = [name for name in named if os.environ[name] and not is_usable(os.environ[name])]
+        if not named and not set(glob).intersection("*?["):
+            raise click.UsageError(f"{option}: this variable isn't set")
+        if unused == [glob]:
+            raise click.ClickException(f"{option}: its value can't be hidden: {short}")
+        if not named:
+            yield f"{option}: no variable has such a name"
+        elif unused:
+            yield f"{option}: not hidden, because it is {short}: {escape(first_names(unused))}"
     for place in itertools.chain(*(file.others for file in given["secrets_file"])):
         yield f"{place}: no assignment: the whole line is hidden"
 
@@ -15095,9 +15054,6 @@ def make_scanner(given: dict[str, Any]) -> Scanner:
             unused += value != ""
     try:
         scanner = Scanner(secrets, dict(given["patterns"]))
-    except ImportError:
-        why = "redacting secrets needs google-re2, which cannot be imported: pip install google-re2"
-        raise click.ClickException(why) from None
     except ValueError as error:
         raise click.UsageError(f"--pattern {escape(str(error))}") from None
     scanner.unused = unused
@@ -15339,7 +15295,7 @@ def run(files: tuple[str, ...], **given: Any) -> int:
     classes = classes_of(given)
 
     def scanner() -> Scanner | None:
-        with contextlib.suppress(click.ClickException):
+        with contextlib.suppress(click.ClickException, ImportError):
             return make_scanner(given)
         return None
 
@@ -15501,10 +15457,9 @@ def read(
     limits = Limits(grace, *map(given.__getitem__, names))
     out.last.limits, out.last.files = limits, len(inputs.files)
     reporter, child, label = options["reporter"], None, given["label"]
-    reading = reading_options(options)
     arriving: Streams = (
         (label_of(file, label), open_chunks(file, signals, reporter.error, limits.wait))
-        for file in inputs.sessions(lambda file: holds_a_run(file, signals, reading))
+        for file in inputs.sessions(lambda file: holds_a_run(file, signals, options))
     )
     if given["run"]:
         child = Child(given["run"], signals, limits)
@@ -15562,26 +15517,22 @@ class Silence(Reporter):
         return True
 
 
-def reading_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: options[name] for name in ("dialect", "max_line", "unwrap")}
-
-
 def read_in_silence(
-    streams: Streams, *, dialect: str, max_line: int, unwrap: str
+    streams: Streams, options: Mapping[str, Any]
 ) -> Iterator[tuple[Source, Iterable[Event]]]:
     """The events of each frame of FILEs, which are read again later, and the FILE as it is known
     so far."""
-    sessions = Sessions(dialect, EventMaker(Event), Runs(Silence()))
-    for events in follow_streams(streams, sessions, max_line, unwrap):
+    sessions = Sessions(options["dialect"], EventMaker(Event), Runs(Silence()))
+    for events in follow_streams(streams, sessions, options["max_line"], options["unwrap"]):
         yield sessions.file, events
 
 
-def holds_a_run(file: str, signals: Signals, reading: dict[str, Any]) -> bool:
+def holds_a_run(file: str, signals: Signals, options: Mapping[str, Any]) -> bool:
     """Does a file hold a run, and more than the head of one? It is read only until that is known.
     True if it can't be read, so that the real reading says why."""
     unread: list[str] = []
     streams, source = [(file, open_chunks(file, signals, unread.append))], Source("")
-    for source, events in read_in_silence(streams, **reading):
+    for source, events in read_in_silence(streams, options):
         if any(event.run and event.run.events > 1 for event in events):
             return True
         if source.looks_like and not source.has_run:
@@ -15604,7 +15555,7 @@ def count_runs(
         (label_of(file, label), open_chunks(file, signals, lambda _: None)) for file in inputs.files
     )
     runs: dict[str, int] = {}
-    for source, events in read_in_silence(streams, **reading_options(options)):
+    for source, events in read_in_silence(streams, options):
         collections.deque(events, 0)
         runs[source.name] = max(runs.get(source.name, 0), source.runs)  # it may be given twice
     if "-" in inputs.files:
@@ -15613,14 +15564,7 @@ def count_runs(
 
 
 def check_outputs(given: dict[str, Any]) -> None:
-    """Raises click.UsageError for an option that the output doesn't support, and
-    click.ClickException if it lacks a package."""
-    for module, package in WRITERS[given["to"]].requires.items():
-        import importlib.util
-
-        if importlib.util.find_spec(module) is None:
-            why = f"needs {package}, which cannot be imported: pip install {package}"
-            raise click.ClickException(f"--to {given['to']} {why}")
+    """Raises click.UsageError for an option that the output doesn't support."""
     for option in sorted(set().union(*(writer.options for writer in WRITERS.values()))):
         name, _, value = option.partition(" ")
         chosen = given[name.replace("-", "_")]
@@ -15821,16 +15765,18 @@ def main() -> int:
         return 128 + signal.SIGINT
     except (BrokenPipeError, ReaderGone):
         return 128 + signal.SIGPIPE
-    except (click.ClickException, OSError) as error:
+    except (click.ClickException, ImportError, OSError) as error:
         hint = "; see agentfmt --help" if isinstance(error, click.UsageError) else ""
         with contextlib.suppress(OSError):
             write_all(2, encode_line(f"agentfmt: {escape(describe_error(error))}{hint}\n"))
         return error.status if isinstance(error, CannotStart) else ERROR
 
 
-def describe_error(error: click.ClickException | OSError) -> str:
+def describe_error(error: click.ClickException | ImportError | OSError) -> str:
     if isinstance(error, OSError):  # --help > /dev/full
         return f"stdout: {reason_of(error)}"
+    if isinstance(error, ImportError):
+        return f"{error}: pip install {PACKAGES.get(error.name or '', error.name)}"
     if isinstance(error, click.NoSuchOption):
         if error.option_name in OPTION_HINTS:
             return f"no option {error.option_name}: use {OPTION_HINTS[error.option_name]}"
@@ -15846,6 +15792,7 @@ def describe_error(error: click.ClickException | OSError) -> str:
     return error.message
 
 
+PACKAGES = {"re2": "google-re2", "markdown_it": "markdown-it-py"}  # what has another module
 # Options of other programs -> agentfmt's.
 OPTION_HINTS = dict.fromkeys(("--output-format", "--format"), "--to FORMAT, such as -t json")
 OPTION_HINTS |= dict.fromkeys(("--output", "-o"), "> FILE, such as -t html > x.html")

@@ -146,7 +146,7 @@ def test_what_a_command_leaves_may_tidy_up(shell: dict[str, str], tmp_path: Path
     (("--run",), 2, "--run needs a command"),
     (("x.ndjson", "--run", "cat"), 2, "FILE x.ndjson can't be read as well"),
     (("--only", "run=-1", "--run", "cat"), 2, "run=-N needs FILEs"),
-    (("--max-idle", "0", "--run", "cat"), 2, "--max-idle: invalid time '0': nothing can take no"),
+    (("--max-idle", "0", "--run", "cat"), 2, "--max-idle: invalid time '0': expected one"),
 ])  # fmt: skip
 def test_a_command_that_is_not_started(arguments: tuple[str, ...], status: int, said: str) -> None:
     ended = run(*arguments)

@@ -699,7 +699,7 @@ import sys
 class Finder:
     def find_spec(self, name, path=None, target=None):
         if name in ("re2", "_re2"):
-            raise ImportError("no wheel")
+            raise ImportError("no wheel", name=name)
 
 sys.meta_path.insert(0, Finder())
 """
