@@ -2,7 +2,7 @@
 
     python tests/growth.py [ROW OR COLUMN]...
 
-An own job; tests/test_growth.py tries each row once, at a small size.
+An own job; tests/test_hostile.py tries each row once, at a small size.
 
 Each kind is converted in three sizes, one twice the other. What is
 compared is the number of calls of Python and C functions, which a busy machine does not change. The

@@ -771,6 +771,8 @@ def test_fragments_are_emptied(name: str) -> None:
 
 # Of each agent, a line that holds a piece of what is said.
 DELTAS: dict[str, tuple[list[Any], Any, list[Any]]] = {
+    "claude": ([CLAUDE_INIT], lambda text: streamed("content_block_delta", delta={"type": "text_delta",
+        "text": text}), [CLAUDE_OK | {"result": None}]),
     "gemini": ([INIT], lambda text: said(text, delta=True), [GEMINI_OK]),
     "copilot": ([copilot("user.message")],
         lambda text: copilot("assistant.message_delta", messageId="m", deltaContent=text), [copilot_end()]),
@@ -906,47 +908,6 @@ def test_unknown_tools_show_a_short_argument(given: Line, line: str) -> None:
     assert view(stream([*lines, CLAUDE_OK]), detail=True).stdout.decode() == f"{spelled(line)}\n"
 
 
-# ---------------------------------------------------------------- the smallest streams of an issue
-
-
-def among(table: Iterable[str], folder: str) -> list[Any]:
-    """The files of a folder beside the checkout that a table names, which all have to be there."""
-    found = corpus(folder, suffix=(".ndjson", ".jsonl"))
-    rows = [row for row in found if row.marks or Path(row.values[0]).stem in table]
-    assert rows[0].marks or {Path(row.values[0]).stem for row in rows} == {*table}
-    return rows
-
-
-REPROS = {  # the status, and the lines with -d
-    "claude-no-session-id": (0, ["{shell} ls"]),
-    "claude-workflow-error": (0, ["{not workflow} (error: boom)"]),
-    "copilot-apply-patch-delete": (0, ["{delete} old.txt"]),
-    "copilot-apply-patch-three-files": (0, ["{edit} a.py (+1 -1)", "{write} b.py (1 line)", "{delete} c.py"]),
-    "figma-token-id": (0, ["Used tool get_figma_file", "Failed to use tool get_figma_file (error: no)"]),
-    "gemini-user-before-init-min": (0, []),
-    "oc-done": (0, ["{write} /tmp/claustrum-opencode-capture/hello.txt (1 line)"]),
-    "oc-mcp-error": (0, ["{not mcp} ver002turn/web_search (error: boom)"]),
-    "opencode-apply-patch-delete": (0, ["{delete} hello.txt"]),
-    "redact-loses-status": (0, ["Used tool get_figma_file", "Failed to use tool get_figma_file (error: no)"]),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("path", among(REPROS, "repro"))
-def test_repros(path: str) -> None:
-    status, lines = REPROS[Path(path).stem]
-    data = content(path)
-    ended = convert(data, "-d")
-    assert (ended.status, ended.lines) == (status, [*map(spelled, lines)])
-    states = [row["status"] for row in convert(data, "-t", "calls").objects]
-    for classes in ("secrets", "secrets,content", "all"):
-        shipped = convert(data, "-t", "cursor", "-r", classes).stdout
-        assert [row["status"] for row in convert(shipped, "-t", "calls").objects] == states
-        failing = convert(shipped, "--fail-on", "status=failed").status
-        assert failing == int("error" in states)
-    deleting = convert(data, "--fail-on", "delete").status
-    assert deleting == int(any("{delete}" in line for line in lines))
-
-
 # ---------------------------------------------------------------- tokens, times, diffs
 
 
@@ -1059,68 +1020,77 @@ def test_a_plan_that_is_proposed_is_shown_once() -> None:
 
 # ---------------------------------------------------------------- the smallest real faults
 
-FAULTS: dict[str, Any] = {  # the verdicts, and the lines with -d
-    "huge-cost": (["succeeded"], []),
-    "claude-saved-result-before-use": (["succeeded"], ["{read} a.txt (1 line)"]),
-    "claude-sidechain-warmup": (["succeeded"], []),
-    "claude-structured-after-text": (["succeeded"], ["{structuredOutput} hello"]),
-    "claude-saved-placeholder-tokens": (["succeeded"], []),
-    "codex-saved-subagent-task": (["succeeded"],
-        ["{shell} sed -n '1,240p' docs/plan-brief.md && rg --files -g 'AGENTS.md' -g '*.proto' -g 'go.mod' -g 'pyproject.toml' -g 'README*' -g 'docs/**' | sed -n '1,200p' (0.1 s)"]),
-    "claude-read-lines": (["succeeded"], ["{read} calc.py (2 lines)"]),
-    "claude-write-update": (["succeeded"], ["{edit} a.txt (+2 -3)"]),
-    "gemini-overwrote": (["succeeded"], ["{edit} /w/a.txt (2 lines)"]),
-    "codex-web-open-page": (["succeeded"],
-        ["{webFetch} https://example.com/a", "{webFetch} https://example.com/b"]),
-    "codex-saved-open-page": (["succeeded"], ["{webFetch} https://ar5iv.labs.arxiv.org/html/2407.21783"]),
-    "codex-saved-exec-web": (["succeeded"],
-        ['{webFetch} https://superteam.fun/earn/grants/agentic-engineering (29 characters, 3.9 s)']),
-    "qwen-denied": (["succeeded"],
-        ['{not write} /tmp/probe.txt (permission denied: Qwen Code requires permission to use "write_file", but that permission was declined. Matching deny rule: "edit".)']),
-    "copilot-instructions-as-prompt": (["succeeded"], []),
-    "pi-status-differs": (["succeeded", "succeeded"], []),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("path", among(FAULTS, "faults"))
-def test_faults(path: str) -> None:
-    verdicts, lines = FAULTS[Path(path).stem]
-    data = content(path)
-    assert [row["verdict"] for row in convert(data, "-t", "runs").objects] == verdicts
-    assert convert(data, "-d").lines == [*map(spelled, lines)]
-    statuses = {convert(data, "-t", to).status for to in agentfmt.WRITERS}
-    assert statuses == {int({*verdicts} != {"succeeded"})}
-
-
 # What goes wrong easily in how a call ended, what it is about and what came of it: with -d.
-MENDED: dict[str, list[str]] = {
-    "b-cline": ["{shell} cat build.log (1 ms)"],
-    "b-cp": ["{not read} /nope (not found: Path does not exist)",
+SAMPLES: dict[str, list[str]] = {
+    "repro/claude-no-session-id": ["{shell} ls"],
+    "repro/claude-workflow-error": ["{not workflow} (error: boom)"],
+    "repro/copilot-apply-patch-delete": ["{delete} old.txt"],
+    "repro/copilot-apply-patch-three-files": ["{edit} a.py (+1 -1)", "{write} b.py (1 line)", "{delete} c.py"],
+    "repro/figma-token-id": ["Used tool get_figma_file", "Failed to use tool get_figma_file (error: no)"],
+    "repro/gemini-user-before-init-min": [],
+    "repro/oc-done": ["{write} /tmp/claustrum-opencode-capture/hello.txt (1 line)"],
+    "repro/oc-mcp-error": ["{not mcp} ver002turn/web_search (error: boom)"],
+    "repro/opencode-apply-patch-delete": ["{delete} hello.txt"],
+    "repro/redact-loses-status": ["Used tool get_figma_file", "Failed to use tool get_figma_file (error: no)"],
+    "faults/huge-cost": [],
+    "faults/claude-saved-result-before-use": ["{read} a.txt (1 line)"],
+    "faults/claude-sidechain-warmup": [],
+    "faults/claude-structured-after-text": ["{structuredOutput} hello"],
+    "faults/claude-saved-placeholder-tokens": [],
+    "faults/codex-saved-subagent-task": ["{shell} sed -n '1,240p' docs/plan-brief.md && rg --files -g 'AGENTS.md' -g '*.proto' -g 'go.mod' -g 'pyproject.toml' -g 'README*' -g 'docs/**' | sed -n '1,200p' (0.1 s)"],
+    "faults/claude-read-lines": ["{read} calc.py (2 lines)"],
+    "faults/claude-write-update": ["{edit} a.txt (+2 -3)"],
+    "faults/gemini-overwrote": ["{edit} /w/a.txt (2 lines)"],
+    "faults/codex-web-open-page": ["{webFetch} https://example.com/a", "{webFetch} https://example.com/b"],
+    "faults/codex-saved-open-page": ["{webFetch} https://ar5iv.labs.arxiv.org/html/2407.21783"],
+    "faults/codex-saved-exec-web": ['{webFetch} https://superteam.fun/earn/grants/agentic-engineering (29 characters, 3.9 s)'],
+    "faults/qwen-denied": ['{not write} /tmp/probe.txt (permission denied: Qwen Code requires permission to use "write_file", but that permission was declined. Matching deny rule: "edit".)'],
+    "faults/copilot-instructions-as-prompt": [],
+    "faults/pi-status-differs": [],
+    "faults6/b-cline": ["{shell} cat build.log (1 ms)"],
+    "faults6/b-cp": ["{not read} /nope (not found: Path does not exist)",
              "{not shell} rm x (rejected: The call was not run)"],
-    "b-mcp": ["{not mcp} gh/merge (error: 405: pull request 5 requires approval from a code owner)"],
-    "b-cx-p2": ["{edit} b.py (+1 -1)"],
-    "b-cx-p3": ["{edit} a.py (+1 -1)"],
-    "b-cx-exec": ["{shell} git push (0.1 s)"],
-    "b-kimi": ["{shell} pytest (exit 1)"],
-    "claude-saved-resumed-two-ids": ["{ls} ."],
-    "claude-bashoutput": ["{shell} pnpm dev (in background)", "{await} pnpm dev",
+    "faults6/b-mcp": ["{not mcp} gh/merge (error: 405: pull request 5 requires approval from a code owner)"],
+    "faults6/b-cx-p2": ["{edit} b.py (+1 -1)"],
+    "faults6/b-cx-p3": ["{edit} a.py (+1 -1)"],
+    "faults6/b-cx-exec": ["{shell} git push (0.1 s)"],
+    "faults6/b-kimi": ["{shell} pytest (exit 1)"],
+    "faults6/claude-saved-resumed-two-ids": ["{ls} ."],
+    "faults6/claude-bashoutput": ["{shell} pnpm dev (in background)", "{await} pnpm dev",
                           "{taskStop} pnpm dev"],
-    "b-cl-live": ["{shell} grep -n 'Exit code' x (exit 1)"],
-    "b-cx-p": ["{edit} a.py (+1 -1)", "{delete} b.py", "{write} c.py"],
-    "b-cx-todo": ["{updateTodos} (2 of 2 done)"],
-    "b-oc": ["{mcp} my/server_do_it (1 ms)", "{shell} false (exit 1, 1 ms)"],
-    "b-oc2": [],
-    "pi-saved-v1": ["{read} docs/theme.md"],
-    "cursor-saved-websearch": ["{webSearch} HBO original series 1990s list"],
+    "faults6/b-cl-live": ["{shell} grep -n 'Exit code' x (exit 1)"],
+    "faults6/b-cx-p": ["{edit} a.py (+1 -1)", "{delete} b.py", "{write} c.py"],
+    "faults6/b-cx-todo": ["{updateTodos} (2 of 2 done)"],
+    "faults6/b-oc": ["{mcp} my/server_do_it (1 ms)", "{shell} false (exit 1, 1 ms)"],
+    "faults6/b-oc2": [],
+    "faults6/pi-saved-v1": ["{read} docs/theme.md"],
+    "faults6/cursor-saved-websearch": ["{webSearch} HBO original series 1990s list"],
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("path", among(MENDED, "faults6"))
-def test_mended_faults(path: str) -> None:
-    data = content(path)
+def samples() -> Iterator[Any]:
+    """The files that the table names, beside the checkout, where all have to be."""
+    for folder in sorted({name.partition("/")[0] for name in SAMPLES}):
+        found = corpus(folder, suffix=(".ndjson", ".jsonl"))
+        rows = {f"{folder}/{Path(row.values[0]).stem}": row for row in found}
+        assert found[0].marks or {name for name in SAMPLES if name.startswith(f"{folder}/")} <= {
+            *rows
+        }
+        yield from (row for name, row in rows.items() if row.marks or name in SAMPLES)
+
+
+@pytest.mark.parametrize("path", [*samples()])
+def test_a_sample(path: str) -> None:
+    """Also converted, and its calls keep their statuses whatever is hidden."""
+    data, lines = content(path), SAMPLES[f"{Path(path).parent.name}/{Path(path).stem}"]
     for given in (data, convert(data, "-t", "cursor").stdout):
         ended = convert(given, "-d", "-m", "none")
-        assert (ended.status, ended.lines) == (0, [*map(spelled, MENDED[Path(path).stem])])
+        assert (ended.status, ended.lines) == (0, [*map(spelled, lines)])
+    assert {convert(data, "-t", to).status for to in agentfmt.WRITERS} == {0}
+    states = [row["status"] for row in convert(data, "-t", "calls").objects]
+    for classes in ("secrets", "secrets,content", "all"):
+        shipped = convert(data, "-t", "cursor", "-r", classes).stdout
+        assert [row["status"] for row in convert(shipped, "-t", "calls").objects] == states
 
 
 # Members of the rows of the files that are given together.

@@ -5,19 +5,14 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 from support import (
-    CAPTURES,
-    ODD,
     SESSION,
     SHARED,
     TOKEN,
-    Report,
-    as_line,
     content,
     convert,
     corpus,
@@ -29,15 +24,10 @@ from support import (
     sections,
     use,
     whole_run,
-    with_odd_members,
 )
 from test_captures import objects
 
 import agentfmt
-
-CLAUDE = corpus("captures", "claude", suffix=".ndjson")
-OTHER = "0c5bd3c6-3b0c-4a4e-8f55-7f0a6a8a6c11"
-
 
 # ---------------------------------------------------------------- what Claude writes
 
@@ -99,25 +89,6 @@ def progress(data: bytes | Iterable[bytes], *flags: str) -> list[str]:
 
 
 # ---------------------------------------------------------------- captures
-
-
-# One has errors behind its end, which go on with the last line's session.
-@pytest.mark.parametrize("path", [path for path in CLAUDE if "amp-handmade" not in str(path)])
-def test_fixed_point_where_nothing_is_settled(path: str) -> None:
-    """Without its init a converted stream may be taken for Claude's again: only that is added, and
-    the models beside the one that the init states."""
-    converted = convert(content(path), "-t", "cursor", "--thinking", "--drop", "system").stdout
-    again = convert(converted, "-t", "cursor", "--thinking", "--from", "claude")
-    shown = rb',"(?:converted_from":"[a-z]+"|models":\[[^]]*\])'
-    assert re.sub(shown, b"", again.stdout) == re.sub(shown, b"", converted)
-
-
-@pytest.mark.parametrize("path", CLAUDE)
-def test_array(path: str) -> None:
-    """What `--output-format json --verbose` prints: one array of the same events."""
-    data = b"[" + b",\n".join(objects(content(path))) + b"]\n"
-    for to in ("text", "json", "cursor"):
-        assert convert(data, "-t", to).stdout == convert(content(path), "-t", to).stdout
 
 
 @pytest.mark.parametrize("path", corpus("captures", "cursor", suffix=".ndjson"))
@@ -478,21 +449,6 @@ def said(data: Iterable[bytes]) -> str:
     return answer
 
 
-def test_a_subagents_words_are_not_the_answer() -> None:
-    inside = {"parent_tool_use_id": "t0"}
-    data = [
-        init(), message("assistant", use("Task", "t0")),
-        message("assistant", text("inner"), use("Bash", "t1"), **inside),
-        message("user", returned(identity="t1"), **inside),
-        message("user", returned(identity="t0")), message("assistant", text("outer")),
-    ]  # fmt: skip
-    assert said(data) == "outer"
-    assert progress([*data, result()]) == [label("shell"), label("task")]
-    assert (
-        said(line + b"\n" for line in convert(data, "-t", "cursor").stdout.splitlines()) == "outer"
-    )
-
-
 def test_lone_surrogates() -> None:
     data = init() + one_call("Read", {"file_path": "\ud83d", "n": [1]}, returned("\ude00"))
     body = made(data)[-2]["tool_call"]["readToolCall"]
@@ -518,66 +474,7 @@ def test_an_event_of_several_parts(flags: list[str], kept: bool) -> None:
     assert (BOTH in convert(init() + BOTH, "-t", "stream-json", *flags).stdout) is kept
 
 
-def test_thinking_is_dropped_where_it_is_alone() -> None:
-    mixed, alone = (
-        message("assistant", thinking("Hm."), text("x")),
-        message("assistant", thinking("Hm.")),
-    )
-    data = init() + mixed + alone + delta("thinking_delta", thinking="Hm.") + result()
-    assert convert(data, "-t", "stream-json").stdout == init() + mixed + result()
-    assert convert(data, "-t", "stream-json", "--thinking").stdout == data
-    assert convert(data, "-t", "stream-json", "--only", "thinking").stdout.count(b"\n") == 4
-
-
-def test_selectors_by_path_and_status() -> None:
-    data = one_call("Read", {"file_path": "/etc/x"}, returned("no", error=True))
-    call = data.splitlines(keepends=True)[1:3]
-    for flags in (("--only", "path=/etc/*"), ("--only", "read")):
-        assert convert(data, "-t", "stream-json", *flags).stdout == b"".join((*call, result()))
-    assert convert(data, "-t", "stream-json", "--only", "status=error").stdout == call[1] + result()
-
-
 # ---------------------------------------------------------------- redacting
-
-
-def cuts_of(whole: str) -> Iterator[list[str]]:
-    for size in (1, 2, 7, len(whole)):
-        yield [whole[i : i + size] for i in range(0, len(whole), size)]
-
-
-@pytest.mark.parametrize("kind", ["text", "thinking"])
-@pytest.mark.parametrize("to", ["stream-json", "cursor"])
-def test_a_secret_in_deltas(kind: str, to: str) -> None:
-    whole = f"The token is {TOKEN}, and\nno more. "
-    for cut in cuts_of(whole):
-        parts = [delta(f"{kind}_delta", **{kind: part}) for part in cut]
-        full = message("assistant", text(whole) if kind == "text" else thinking(whole))
-        data = [init(), *parts, full, message("assistant", use("Bash")), result()]
-        ended = convert(data, "-t", to, "--thinking", "-r", "secrets")
-        assert b"a1B2" not in ended.stdout
-        lines = list(map(json.loads, ended.stdout.splitlines()))
-        if to == "stream-json":
-            assert len(lines) == len(data)
-            found = "".join(line["event"]["delta"][kind] for line in lines[1 : 1 + len(parts)])
-            assert lines[1 + len(parts)]["message"]["content"][0][kind] == found
-        elif kind == "text":
-            words = (line for line in lines if line["type"] == "assistant")
-            found = "".join(line["message"]["content"][0]["text"] for line in words)
-        else:
-            found = "".join(line.get("text", "") for line in lines if line["type"] == "thinking")
-        assert found == whole.replace(TOKEN, "[REDACTED:github-token]")
-
-
-def test_redacting_then_rendering() -> None:
-    data = [init(), *deltas("a ", TOKEN[:9], TOKEN[9:]), message("assistant", text(f"a {TOKEN}"))]
-    data += [
-        message("assistant", use("Bash", command=f"x {TOKEN}")),
-        message("user", returned(TOKEN)),
-    ]
-    data += [result(result=None)]
-    for to in ("text", "json", "cursor"):
-        first = convert(data, "-t", "stream-json", "-r", "secrets").stdout
-        assert convert(first, "-t", to).stdout == convert(data, "-t", to, "-r", "secrets").stdout
 
 
 def test_paths_in_foreign_lines() -> None:
@@ -615,24 +512,6 @@ def test_structural_classes_need_cursor(classes: str) -> None:
 # ---------------------------------------------------------------- limits
 
 
-def test_what_is_remembered_is_freed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(agentfmt, "MAX_RUNS", 100)
-    runs = agentfmt.Runs(Report(agentfmt.Output(len)))
-    sessions = agentfmt.Sessions("auto", agentfmt.EventMaker(agentfmt.Event), runs)
-    reader = agentfmt.Reader(agentfmt.Source("-"), agentfmt.Event)
-
-    def take(line: bytes) -> None:
-        [*sessions.follow(reader.read(line))]
-
-    for number in range(agentfmt.MAX_RUNS + 5):
-        take(message("assistant", use("Bash"), session=f"s{number}"))
-    assert len(sessions.table) == agentfmt.MAX_RUNS
-    last = sessions.table[f"s{agentfmt.MAX_RUNS}"].translator
-    assert last.calls
-    take(result(session=f"s{agentfmt.MAX_RUNS}"))
-    assert not last.calls
-
-
 # ---------------------------------------------------------------- other agents
 
 
@@ -641,45 +520,6 @@ def test_what_is_remembered_is_freed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_other_agents(name: str, lines: list[str]) -> None:
     """What is printed; how they end says EXPECTED.tsv, see test_captures.py."""
     assert convert(content(SHARED, "captures", f"{name}.ndjson")).lines == lines
-
-
-FOLDERS = sorted(
-    {os.path.dirname(row.values[0]) for row in CAPTURES if "/cursor/" not in row.values[0]}
-)
-
-
-@pytest.mark.parametrize("folder", FOLDERS, ids=os.path.basename)
-def test_members_of_any_shape_never_crash(folder: str) -> None:
-    """The first event of each kind of an agent, behind those that led to it."""
-    seen: set[str] = set()
-    for row in CAPTURES:
-        path = row.values[0]
-        if os.path.dirname(path) != folder or not path:
-            continue
-        lines = [json.loads(line) for line in objects(content(path))]
-        for number, line in enumerate(lines):
-            kind = (
-                f"{line.get('type')} {line.get('subtype')} {(line.get('item') or {}).get('type')}"
-            )
-            if kind in seen:
-                continue
-            seen.add(kind)
-            before = b"".join(map(as_line, lines[:number][-3:]))
-            variants = with_odd_members(line, most=24)
-            odd = (before + as_line(variant) for variant in variants)
-            while data := b"".join(itertools.islice(odd, len(ODD))):
-                never_crashes(data, path)
-
-
-SEVERAL = (("-v",), ("-t", "cursor"), ("-t", "stream-json", "-r", "secrets"))
-
-
-def never_crashes(data: bytes, path: str) -> None:
-    for flags in SEVERAL:
-        try:
-            convert(data, *flags)
-        except Exception as error:
-            pytest.fail(f"{path} {flags} {error!r}: {data.decode()}")
 
 
 def test_redacting_thoughts_leaves_the_words_beside_them() -> None:

@@ -184,17 +184,12 @@ def test_exit_statuses_agree() -> None:
 # ---------------------------------------------------------------- examples
 
 
-DUCKDB = Path(__file__).with_name("duckdb_stand_in.py")
 STAND_INS = {
     "agentfmt": f'exec "{sys.executable}" -m agentfmt "$@"',
     "agent": f'cat "{SAMPLE}"; exec sleep "${{STAY:-0}}"',
     "codex": f'exec cat "{SAMPLE}"',
     "claude": f'exec cat "{SAMPLE.with_name("sample-claude.ndjson")}"',
-    "duckdb": f'exec "{sys.executable}" "{DUCKDB}" "$@"',
-    "pandoc": "exec cat",
-    "w3m": "exec cat",
     "less": "exec cat",
-    "column": "exec cat",
     "tail": 'case $* in *-F*) for file; do :; done; exec cat "$file" ;; esac; /usr/bin/tail "$@"',
 }
 
@@ -226,8 +221,6 @@ def folder(tmp_path: Path) -> Path:
 def test_example(example: Example, folder: Path, pytestconfig: pytest.Config) -> None:
     if re.search(r"\bjq ", example.script) and not shutil.which("jq"):
         pytest.skip("jq is not installed")
-    if "duckdb" in example.script:
-        pytest.importorskip("duckdb")
     env = ENVIRON | {
         "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}",
         "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
@@ -319,8 +312,7 @@ def test_words_of_the_manual_are_whole(page: Path) -> None:
 
 
 def test_manual_can_be_read_in_one_sitting() -> None:
-    assert MANUAL.count("\n") <= 1115
-    assert mandoc(PAGES[0]).count(b"\n") <= 900
+    assert MANUAL.count("\n") <= 900
 
 
 @pytest.mark.parametrize(
@@ -329,8 +321,8 @@ def test_manual_can_be_read_in_one_sitting() -> None:
         (MANUAL, "NAME, SYNOPSIS, DESCRIPTION, SELECTORS, ENVIRONMENT, EXIT STATUS, EXAMPLES, "
          "OUTPUT, INPUT, RUNS THAT HANG, REDACTION, TABLES, DIAGNOSTICS, COMPLETION, SEE ALSO, "
          "STANDARDS, CAVEATS"),
-        (SIDECAR, "NAME, DESCRIPTION, LOG COLLECTORS, DELIVERY, SHIPPERS, MANY FILES, MANY CORES, "
-         "QUERIES, SEE ALSO"),
+        (SIDECAR, "NAME, DESCRIPTION, LOG COLLECTORS, DELIVERY, SHIPPERS, MANY FILES, QUERIES, "
+         "SEE ALSO"),
     ],
     ids=["agentfmt", "sidecar"],
 )  # fmt: skip

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 from more_streams import STREAMS
-from support import RECORDED, SHARED, content, convert, corpus
+from support import SHARED, content, convert, corpus
+from test_captures import expected
+from test_sessions import EXPECTED, SESSIONS
 
 NEEDLESS = (
     "usage", "modelUsage", "usageMetadata", "duration_ms", "duration_api_ms", "durationMs",
@@ -34,60 +36,19 @@ def less(value: Any, chance: random.Random) -> Any:
     return made
 
 
-# Of the last line of a run: the members that say that it ended well, whatever a reader makes of it.
-GOOD_ENDS = (
-    {"type": "result", "subtype": "success", "is_error": False},
-    {"type": "result", "status": "success"},
-    {"type": "turn.completed"},
-    {"type": "step_finish", "part": {"reason": "stop"}},
-    {"type": "completion", "isError": False},
-    {"type": "result", "exitCode": 0},
-    {"type": "agent_end", "willRetry": False},
-)
-BAD = (
-    b'"turn.failed"',
-    b'"is_error":true',
-    b'"error_',
-    b"API Error",
-    b'"stop_reason":"max_tokens"',
-)
-
-
-def holds(line: Any, wanted: dict[str, Any]) -> bool:
-    """Has a line some members, with these values?"""
-    return isinstance(line, dict) and all(
-        holds(line.get(name), value) if isinstance(value, dict) else line.get(name) == value
-        for name, value in wanted.items()
-    )
-
-
-def says_it_is_good(data: bytes) -> bool:
-    """Does a stream itself say that it has ended well?"""
-    try:
-        whole = data.lstrip().startswith(b"[")
-        last = json.loads(data)[-1] if whole else json.loads(data.strip().rpartition(b"\n")[2])
-    except (ValueError, IndexError):
-        return False
-    ended = any(holds(last, wanted) for wanted in GOOD_ENDS)
-    return ended and not any(sign in data.replace(b'": ', b'":') for sign in BAD)
-
-
-def expected() -> dict[str, str]:
-    """The verdicts of streams from outside, as whoever collected them read them."""
-    (table,) = corpus("unseen", suffix="EXPECTED.tsv")
-    if table.marks:
-        return {}
-    rows = [line.split("\t") for line in content(table.values[0]).decode().splitlines()[1:]]
-    return {os.path.join(SHARED, "unseen", row[0]): row[5] for row in rows if row[3] != "handmade"}
-
-
 def healthy() -> list[Any]:
-    """Recordings that say that all went well, or that were read so; else the project's streams."""
-    files = [param.values[0] for param in RECORDED if not param.marks]
-    good = [name for name in files if says_it_is_good(content(name))]
-    good += [name for name, verdicts in expected().items()
-             if {*verdicts.split()} == {"ok"} and os.path.exists(name)]  # fmt: skip
-    return good or [name for name in STREAMS if says_it_is_good(data_of(name))]
+    """Recordings whose runs succeeded, as whoever collected them says; else the project's own."""
+    found = [row.values[0] for row in expected() if row.values[1] == 0 and not row.marks]
+    for path in (row.values[0] for row in SESSIONS if not row.marks):
+        runs, good, *_ = EXPECTED[os.path.basename(path)]
+        found += [path] * (runs == good)
+    (table,) = corpus("unseen", suffix="EXPECTED.tsv")
+    for line in () if table.marks else content(table.values[0]).decode().splitlines()[1:]:
+        name, _, _, kind, _, verdicts, *_ = line.split("\t")
+        path = os.path.join(SHARED, "unseen", name)
+        if kind != "handmade" and {*verdicts.split()} == {"ok"} and os.path.exists(path):
+            found.append(path)
+    return found or [name for name, (_, (status, *_), *_) in STREAMS.items() if status == 0]
 
 
 def data_of(name: str) -> bytes:

@@ -11,6 +11,7 @@ import ast
 import collections
 import functools
 import importlib
+import itertools
 import json
 import random
 import re
@@ -20,6 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import pytest
+from growth import KINDS, OUTPUTS, calls
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import Hung, content, convert, corpus, limit, string_paths
@@ -295,3 +297,22 @@ def test_no_text_makes_an_output_hang(view: str, rng: random.Random, units: list
     data = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
     with limit(LIMIT):
         convert(data, *VIEWS[view])
+
+
+# ---------------------------------------------------------------- what can repeat
+
+# tests/growth.py at a small size: the work is the number of calls of functions, which no busy
+# machine changes. Four times the input takes at most four times the work: what a conversion takes
+# at the least makes it less, and what looks at all that came before up to sixteen times.
+FEW, MOST = 40, 4.4
+TRIED = [OUTPUTS[name] for name in ("-v -r", "-t calls", "markdown", "stream -r")]
+
+
+@pytest.mark.parametrize(("kind", "options"), [*zip(KINDS, itertools.cycle(TRIED), strict=False)])
+def test_work_grows_no_faster_than_the_input(kind: str, options: tuple[str, ...]) -> None:
+    def work(data: Any, more: tuple[str, ...]) -> int:
+        return calls(data, (*options, *more))
+
+    few, many = KINDS[kind](FEW), KINDS[kind](4 * FEW)
+    tries = (work(*many) < MOST * work(*few) for _ in range(2))  # the first compiles expressions
+    assert any(tries)

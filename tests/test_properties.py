@@ -5,6 +5,7 @@ The streams stand beside the checkout, in shared/captures and shared/recordings.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import json
@@ -27,6 +28,7 @@ from support import (
     convert,
     one_byte_at_a_time,
     places,
+    with_odd_members,
 )
 
 import agentfmt
@@ -45,6 +47,14 @@ SHORT = 10_000  # bytes: longer streams are not fed byte by byte
 @functools.cache
 def lines_of(path: str) -> list[bytes]:
     return content(path).splitlines(keepends=True)
+
+
+def objects_of(path: str) -> Iterator[dict[str, Any]]:
+    for line in lines_of(path):
+        with contextlib.suppress(ValueError):
+            value = json.loads(line)
+            if isinstance(value, dict):
+                yield value
 
 
 def short_enough(data: bytes) -> Iterator[bytes]:
@@ -388,6 +398,28 @@ def test_one_status_for_every_output(data: st.DataObject) -> None:
     assert [row["verdict"] for row in rows if str(row["location"])[0] == "b"] == [
         row["verdict"] for row in alone
     ]
+
+
+def kind_of(line: dict[str, Any]) -> str:
+    inner = [one.get("type") for one in line.values() if isinstance(one, dict)]
+    return repr((line.get("type") or sorted(line), line.get("subtype"), inner))
+
+
+@pytest.mark.parametrize("folder", sorted({*map(os.path.dirname, PATHS)}), ids=os.path.basename)
+def test_members_of_any_shape_never_crash(folder: str) -> None:
+    """Of the first line of each kind in a folder, behind those that led to it."""
+    seen: set[str] = set()
+    for path in PATHS:
+        lines = [*objects_of(path)] if os.path.dirname(path) == folder else []
+        for number, line in enumerate(lines):
+            if (kind := kind_of(line)) in seen or len(str(line)) > SHORT:
+                continue
+            seen.add(kind)
+            before = b"".join(map(as_line, [*lines[:1], *lines[1:number][-3:]]))
+            odd = (before + as_line(one) for one in with_odd_members(line, most=24))
+            while data := b"".join(itertools.islice(odd, len(ODD))):
+                for flags in (("-v",), ("-t", "cursor"), VIEWS["redacted"]):
+                    assert convert(data, *flags).status <= 3
 
 
 @pytest.mark.parametrize("path", RECORDED)

@@ -8,11 +8,11 @@ import json
 import lzma
 import os
 import random
+import re
 import tracemalloc
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-import ijson
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -21,7 +21,9 @@ from support import (
     Ended,
     Report,
     assistant,
+    content,
     convert,
+    corpus,
     event,
     init,
     left_after,
@@ -469,28 +471,6 @@ def test_blanks_between_documents_do_not_count() -> None:
     assert ended == Ended(b'{"type":"x"}\n' + END, "", 0)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_documents_are_those_that_ijson_finds(seed: int) -> None:
-    """Its parser in Python is the judge; the one in C ends the process at a long number."""
-    choice, parser = random.Random(seed), ijson.get_backend("python")
-    values = [
-        choice.choice((1, "a{b", "}\\", '"', [{}, "]"], {"x": "\n"}, None)) for _ in range(50)
-    ]
-    objects = [{"type": "x", str(number): value} for number, value in enumerate(values)]
-    indent = choice.choice((None, 1, 4))
-    texts = [json.dumps(each, indent=indent) for each in objects]
-    for document in (
-        json.dumps(objects, indent=1),
-        "{\n}" + choice.choice(("", " ", "\n")).join(texts),
-    ):
-        prefix = "item" if document[0] == "[" else ""
-        found = [*parser.items(document.encode(), prefix, multiple_values=True)]
-        ended = convert(
-            cuts(document.encode(), [choice.randrange(1, 99) for _ in range(99)]), *SAME
-        )
-        assert [json.loads(line) for line in ended.stdout.splitlines()] == found
-
-
 def test_documents_leave_as_they_arrive() -> None:
     assert left_after([b'{\n "type": "x"\n}'] * 5, *SAME) == [1, 2, 3, 4, 5]
 
@@ -739,3 +719,56 @@ def test_silence_is_told_within_documents() -> None:
 def test_words_of_documents_are_released_after_silence() -> None:
     data = pretty(init(), assistant("hello", timestamp_ms=1))
     assert left_after([data, b""], *SAME, "-r", "secrets", max_wait=0) == [1, 2]
+
+
+# ---------------------------------------------------------------- JSONTestSuite
+
+# https://github.com/nst/JSONTestSuite, beside the checkout: y_ texts must be accepted, n_ texts
+# refused, and i_ texts are for each parser to decide.
+SUITE = corpus("jsontestsuite", "test_parsing", suffix=".json")
+
+
+def is_json(line: bytes) -> bool:
+    """Does Python's own parser take it for one object, as RFC 8259 has it?"""
+
+    def refuse(word: str) -> None:
+        raise ValueError(word)
+
+    try:
+        return isinstance(json.loads(line.decode(), parse_constant=refuse), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+ON_A_LINE = [row for row in SUITE if row.marks or b"\n" not in content(row.values[0])]
+
+
+@pytest.mark.parametrize("path", ON_A_LINE)
+def test_a_line_with_a_text_passes_byte_for_byte_or_is_damaged(path: str) -> None:
+    line, kind = b'{"type":"x","v":' + content(path) + b"}", os.path.basename(path)[0]
+    ended = among(line)
+    if ended != passed(line):
+        assert (ended.stdout, ended.status) == (b'{"type":"a"}\n' + END, 3)
+        assert re.fullmatch("agentfmt: stdin:2: .*\n", ended.stderr)
+    if kind != "i":  # is_json: an object closed early, say
+        assert (ended == passed(line)) == (kind == "y" or is_json(line))
+
+
+@pytest.mark.parametrize("path", SUITE)
+def test_whole_files_and_members_that_are_read(path: str) -> None:
+    """No file is a run: none crashes, and none succeeds. Two consist of depth alone."""
+    text = content(path)[:30_000]
+    for to in ("text", "json", "stream-json"):
+        assert convert(text, "-t", to).status == 1
+        assert convert(text + b"\n" + text + b"\n", "-t", to).status == 1
+    text = text.replace(b"\n", b" ")
+    lines = [
+        b'{"type":"assistant","session_id":"s","message":' + text + b"}\n",
+        b'{"type":"tool_call","subtype":"completed","session_id":"s","tool_call":' + text + b"}\n",
+        b'{"type":"result","session_id":"s","is_error":false,"result":' + text + b"}\n",
+    ]
+    for to in ("text", "json"):
+        ended = convert(lines, "-t", to)
+        assert ended.status in (0, 1, 3)
+        assert ended.stderr.count("\n") <= 4
+        assert to != "json" or not ended.stdout or is_json(ended.stdout)

@@ -6,7 +6,6 @@ succeeded, finished calls, and tokens, each message once (0 where they are not k
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import re
@@ -16,7 +15,6 @@ from typing import Any
 import pytest
 from planting import redact
 from support import (
-    ODD,
     SAME,
     Ended,
     Labels,
@@ -26,7 +24,6 @@ from support import (
     corpus,
     returned,
     use,
-    with_odd_members,
 )
 
 import agentfmt
@@ -76,25 +73,6 @@ def test_a_session_that_is_dropped_leaves_nothing(path: str) -> None:
     flags = [flag for name in names for flag in ("--drop", f"session={name}")]
     for to in ("runs", "calls", "json", "text", "markdown", "cursor"):
         assert convert(data, "-t", to, *flags).stdout == b""
-
-
-@pytest.mark.parametrize("path", SESSIONS)
-def test_members_of_any_shape_never_crash(path: str) -> None:
-    """The first line of each kind, behind those that led to it."""
-    seen: set[str] = set()
-    found = [json.loads(line) for line in content(path).splitlines()]
-    lines = [line for line in found if isinstance(line, dict)]
-    for number, line in enumerate(lines):
-        told = line.get("payload")
-        inner = told.get("type") if isinstance(told, dict) else sorted(line)
-        kind = f"{line.get('type')} {line.get('subtype')} {inner}"
-        if kind in seen or len(str(line)) > 10_000:
-            continue
-        seen.add(kind)
-        before = b"".join(map(as_line, lines[:1] + lines[1:number][-4:]))
-        odd = (before + as_line(one) for one in with_odd_members(line, most=40))
-        while data := b"".join(itertools.islice(odd, len(ODD))):
-            assert convert(data, "-t", "cursor").status <= 3
 
 
 def test_a_run_that_stands_in_two_files_counts_once() -> None:
@@ -400,10 +378,6 @@ def test_a_command_that_is_a_patch_is_a_change(given: dict[str, Any]) -> None:
     result = codex("response_item", type="function_call_output", call_id="c", output="Done!")
     (row,) = calls(META_LINE + TYPED + called + result + words("assistant", "Done"))
     assert (row["tool"], row["target"], row["lines_added"]) == ("edit", "a.py", 1)
-
-
-def labels(data: bytes) -> list[str]:
-    return convert(data, "-t", "text").lines
 
 
 @pytest.mark.parametrize("title", ["Context from my IDE setup:", "Files mentioned by the user:"])

@@ -375,11 +375,3 @@ def test_duckdb(tables: dict[str, str], query: str, monkeypatch: pytest.MonkeyPa
         found = duckdb.sql(f"select * from read_json_auto('{to}.ndjson')")
         assert found.columns == columns(to)
     duckdb.sql(query).fetchall()
-
-
-def test_polars_and_pandas(tables: dict[str, str]) -> None:
-    polars = pytest.importorskip("polars", reason="polars is not installed")
-    for to, path in tables.items():
-        frame = polars.read_ndjson(path)
-        assert frame.columns == columns(to)
-        assert len(frame) == len(Path(path).read_text(encoding="utf-8").splitlines())

@@ -16,12 +16,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support import (
-    CURSOR_CAPTURES,
     GLYPHS,
     MESSAGES_ONLY,
     TOKEN,
     as_line,
-    content,
     convert,
     failed,
     label,
@@ -1066,23 +1064,6 @@ def test_an_option_goes_with_some_outputs(options: str, option: str, outputs: st
     ended = run(*options.split(), data=whole_run())
     only = f"goes with --to {' or '.join(outputs.split())} only"
     assert ended == (b"", f"agentfmt: {option} {only}; see agentfmt --help\n", agentfmt.ERROR)
-
-
-@pytest.mark.parametrize("path", CURSOR_CAPTURES)
-def test_a_capture_says_what_its_result_says(path: str) -> None:
-    data = content(path)
-    events = [json.loads(line) for line in data.splitlines()]
-    stated = [event["result"] for event in events if event["type"] == "result"]
-    said = render(data, View(messages="all", actions="none")).out
-    assert "".join("".join(said).split()) == "".join("".join(stated).split())
-    final = render(data, View(messages="final", actions="none")).out
-    assert final
-    assert "\n".join(said).endswith("\n".join(final))
-
-
-def test_the_bench_floor_reads_what_the_writers_read() -> None:
-    plain = [to for to, one in agentfmt.WRITERS.items() if one.event_type is agentfmt.Event]
-    assert plain == ["text", "stream-json", "cursor", "calls"]
 
 
 # ---------------------------------------------------------------- any shape
