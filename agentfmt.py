@@ -15083,22 +15083,6 @@ def repeatable(metavar: str, parse: Callable[[str], Any] = str, **more: Any) -> 
     return {"metavar": metavar, "multiple": True, "type": parse, **more}
 
 
-def complete_list(_context: Any, param: Any, incomplete: str) -> list[str]:
-    """Complete the last of several comma-separated names: classes, or terms of a selector."""
-    head, comma, last = incomplete.rpartition(",")
-    values = {"tool": [*TOOLS, ANY_CHANGE], "status": [*STATUSES], "type": sorted(CURSOR_TYPES)}
-    key, equals, _ = last.partition("=")
-    names = [*values["type"], *values["tool"], *(f"{key}=" for key in KEYS)]
-    if param.name == "fail_unless":
-        names.append(ANSWER)
-    if param.name == "classes":
-        names = [*CLASSES, "none"]
-    elif equals:
-        names = [f"{key}={value}" for value in values.get(key.removesuffix("!"), ())]
-    left = (name for name in names if name not in head.split(","))
-    return [head + comma + name for name in left if name.startswith(last)]
-
-
 SELECTORS = ("only", "drop", "fail_on", "fail_unless")  # options that take one
 SIZE: dict[str, Any] = {"metavar": "BYTES", "type": parse_size}
 TIME: dict[str, Any] = {"metavar": "TIME", "type": parse_time}
@@ -15106,10 +15090,7 @@ LIMIT: dict[str, Any] = {"metavar": "TIME", "type": parse_limit}
 MOST: dict[str, Any] = {"metavar": "N", "type": parse_count}
 A_PATH = click.Path(allow_dash=True)
 APPENDED: dict[str, Any] = {"metavar": "FILE", "type": A_PATH}
-SELECTOR, DEMAND = (
-    repeatable("SELECTOR", parse, shell_complete=complete_list)
-    for parse in (parse_choice, parse_demand)
-)
+SELECTOR, DEMAND = (repeatable("SELECTOR", parse) for parse in (parse_choice, parse_demand))
 
 
 PAGES = {"agentfmt": "agentfmt.1", "sidecar": "agentfmt-sidecar.7"}  # of the manual
@@ -15215,9 +15196,7 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
     ("--max-tokens", MOST, "Fail runs that take more tokens, in and out."),
     "Output",
     ("-t --to", choice_of(WRITERS, "text", "FORMAT"),
-     "Write progress, each run's result, the stream itself, the stream in Cursor's vocabulary, "
-     "a table of the runs or of the calls, a report in Markdown, the same as a page of HTML, "
-     "traces for OpenTelemetry, or trajectories in ATIF."),
+     f"What to write: {', '.join(WRITERS)}."),
     ("--thinking", FLAG_OPTION, "Show thoughts in text and html; keep them in JSON."),
     ("--max-event", SIZE,
      "Shorten an event's longest strings until its line is no longer than this; suffixes K, M, G."),
@@ -15229,9 +15208,9 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
     ("--drop", SELECTOR, "Don't print matching events; repeatable."),
     "Redaction",
     ("-r --redact classes",
-     repeatable("CLASS,...", parse_classes, shell_complete=complete_list),
-     "Hide these classes; repeatable. markdown, html, otlp and atif hide secrets unless it is "
-     "none."),
+     repeatable("CLASS,...", parse_classes),
+     f"Hide {', '.join(CLASSES[:-1])}, or all; repeatable. markdown, html, otlp and atif hide "
+     "secrets unless it is none."),
     ("--secret-env", repeatable("GLOB"),
      "Treat the values of these variables as secrets; repeatable, implies -r secrets."),
     ("--secrets-file", repeatable("PATH", read_secrets, shell_complete=A_PATH.shell_complete),
@@ -15252,15 +15231,14 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
     ("--time", FLAG_OPTION, "Begin each line with the local time of its event."),
     ("--diff", FLAG_OPTION, f"Show the first {DIFF_ROWS} lines of each edit."),
     ("-m --messages", choice_of(["none", "final", "all", "chat"], metavar="WORDS"),
-     "Print the assistant's words: none (default of text), only the final answer, all, or all with "
-     "the user's prompts."),
+     "Print the assistant's words: none, final (answer), all, chat (and prompts)."),
     ("--actions", choice_of(["stdout", "stderr", "none"], metavar="WHERE"),
-     "Where action lines go; by default to stdout with -t text, markdown and html, else "
-     "nowhere."),
+     "Where action lines go: stdout (default of text, markdown and html), stderr, none."),
     ("-s --summary", FLAG_OPTION,
      "Sum up each run in a line, with the action lines of text, else on stderr: verdict, time, "
      "actions, tokens, cost, redactions."),
-    ("--color", choice_of(["auto", "always", "never"], "auto", "WHEN"), "Color action lines."),
+    ("--color", choice_of(["auto", "always", "never"], "auto", "WHEN"),
+     "Color action lines: auto, always, never."),
     "Verdict",
     ("--fail-on", SELECTOR, "Fail runs that have a matching event; repeatable."),
     ("--fail-unless", DEMAND,
@@ -15269,11 +15247,12 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
     "Help",
     ("--list", {"type": click.Choice([*LISTS]), "metavar": "NAMES", "callback": print_list,
                 "is_eager": True, "expose_value": False},
-     "Print the names that agentfmt knows and exit."),
+     f"List {', '.join(LISTS)}, and exit."),
     ("--man", {"type": click.Choice(["agentfmt", "jobs", "sidecar"]), "metavar": "[PAGE]",
                "callback": show_manual,
                "is_eager": True, "expose_value": False, "is_flag": False, "flag_value": "agentfmt"},
-     "Show the manual, its jobs with their commands, or the page on sidecars, and exit."),
+     "Show the manual, which explains everything, its jobs with their commands, or the page on "
+     "sidecars, and exit."),
 )  # fmt: skip
 
 
@@ -15343,14 +15322,12 @@ class Inputs:
         self.statuses: list[os.stat_result] = []
         self.folders: dict[str, list[str]] = {}  # the files below each directory
         self.unread: list[str] = []  # messages
-        self.unchanged = collections.Counter[str]()  # files that --since leaves out, by directory
         self.named: Collection[str] = ()
         self.left_out = set[str]()  # files in directories that are no sessions
 
     def add(self, file: str, status: os.stat_result, folder: str = "") -> None:
         """Add a FILE, or a file of a directory, if it has changed since then."""
         if self.since and stat.S_ISREG(status.st_mode) and status.st_mtime < self.since:
-            self.unchanged[folder] += 1
             return
         self.files.append(file)
         self.statuses.append(status)
@@ -15367,23 +15344,20 @@ class Inputs:
 
     def report(self, reporter: Reporter) -> None:
         """Say which files are no sessions; a directory without any session fails."""
-        since = local_time(1000 * (self.since or 0), DATE)
+        since = f" changed since {local_time(1000 * self.since, DATE)}" if self.since else ""
         for folder, files in self.folders.items():
-            others = [file for file in files if file in self.left_out]
+            others = [os.path.relpath(file, folder) for file in files if file in self.left_out]
             others.sort(key=lambda file: not file.endswith(("ndjson", "jsonl")))
-            left = f"{plural(len(others), 'other file')} left out" if others else ""
-            unchanged, name = self.unchanged[folder], escape(folder)
-            old = f"{plural(unchanged, 'file')} not changed since {since}" if unchanged else ""
-            if left and len(others) < len(files):
-                named = first_names(escape(os.path.relpath(file, folder)) for file in others)
-                reporter.message(f"{name}: {left}: no session that can be read: {named}")
-            elif left or (old and not files):
-                why = "; ".join(filter(None, (left, old)))
-                reporter.failure(f"{name}: no session that can be read in this directory, {why}")
-            elif not files:
-                reporter.failure(f"{name}: this directory is empty")
-        if not (self.files or self.folders) and (unchanged := self.unchanged[""]):
-            reporter.failure(f"no FILE of {unchanged} has changed since {since}")
+            named = f"no session that can be read: {first_names(map(escape, others))}"
+            left = f"{escape(folder)}: {plural(len(others), 'other file')} left out: {named}"
+            if not files:
+                reporter.failure(f"{escape(folder)}: no file in this directory{since}")
+            elif len(others) == len(files):
+                reporter.failure(left)
+            elif others:
+                reporter.message(left)
+        if self.named and not (self.files or self.folders):
+            reporter.failure(f"no FILE{since}")
 
 
 def find_inputs(
@@ -15614,7 +15588,10 @@ def status_line(to: str, view: View, inputs: Sequence[os.stat_result]) -> LastLi
     return LastLine(live, bytes_to_read(inputs))
 
 
-HELP_EPILOG = f"""\b
+HELP_EPILOG = f"""SELECTOR is KEY=GLOB,... (all have to match), a tool, or a type: shell;
+'change,path!=src/*'; 'command=git push*'. A GLOB matches a whole value.
+
+\b
 Examples:
   agent -p --output-format stream-json "fix the tests" | agentfmt
   claude -p --output-format stream-json --verbose "fix it" | agentfmt -t json
@@ -15622,23 +15599,6 @@ Examples:
 
 \b
 {EXIT_HELP}"""
-SELECTORS_IN_SHORT = (
-    "SELECTOR is KEY=GLOB,... (all have to match), a tool, or a type: shell; "
-    "'change,path!=src/*'; 'command=git push*'. A GLOB matches a whole value."
-)
-MOST_USED = (
-    "to verbose messages quiet diff thinking only drop fail-on fail-unless redact run list man help"
-).split()
-BRIEF = {  # where the first sentence of an option's help doesn't tell most people enough
-    "to": f"What to write: {', '.join(WRITERS)}.",
-    "verbose": "All of it: prompts, words, targets, outcomes, a summary.",
-    "messages": "Words: none, final (answer), all, chat (and prompts).",
-    "fail-unless": "Fail runs without a matching event.",
-    "run": "Start a command, and end it if it hangs.",
-    "list": "List rules, names, tools, types, agents, classes.",
-    "redact": f"Hide {', '.join(CLASSES[:-1])}, or all.",
-    "man": "Show the manual, which explains everything.",
-}
 GROUPS: dict[str, list[click.Parameter]] = {}
 for row in OPTIONS:
     if isinstance(row, str):
@@ -15661,29 +15621,10 @@ class Command(click.Command):
         return rest
 
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        """What most people need, a line each, and the names of the rest, a line for each group."""
-        options = {option.opts[-1].lstrip("-"): option for option in self.get_params(context)}
-        with formatter.section("Options that most people need"):
-            formatter.write_dl([in_help(name, options[name]) for name in MOST_USED])
-            formatter.write_paragraph()
-            formatter.write_text(SELECTORS_IN_SHORT)
-        with formatter.section("All others, see --man"):
-            for group, some in GROUPS.items():
-                names = ["/".join(one.opts) for one in some if one.opts[-1][2:] not in MOST_USED]
-                if not names:
-                    continue
-                for row in wrap(", ".join(names), 67):
-                    formatter.write(f"  {group:10} {row.strip()}\n")
-                    group = ""
-
-
-def in_help(name: str, option: Any) -> tuple[str, str]:
-    """An option as it is written, and what it does, in a sentence."""
-    head = ", ".join(option.opts)
-    if not option.is_flag:
-        head += f" {option.metavar}"
-    text = BRIEF.get(name) or re.split(r"(?<=\.) |[;:] ", option.help)[0]
-    return head, text.removesuffix(".")
+        for group, options in GROUPS.items():
+            with formatter.section(group):
+                records = (option.get_help_record(context) for option in options)
+                formatter.write_dl([*filter(None, records)])
 
 
 command = Command(

@@ -595,14 +595,12 @@ def test_version() -> None:
         assert ended == Ended(f"agentfmt {agentfmt.__version__}\n".encode(), "", 0)
 
 
-def test_help_fits_a_screen_and_names_each_option() -> None:
+def test_help_names_each_option() -> None:
     text = run("--help").stdout.decode()
-    lines = text.splitlines()
-    assert len(lines) <= 50
-    assert max(map(len, lines)) <= 80
+    assert max(map(len, text.splitlines())) <= 80
     for option in agentfmt.command.params:
         if isinstance(option, click.Option):
-            assert re.search(rf"(?<![^\s/]){option.opts[-1]}(?![\w-])", text), option.opts
+            assert re.search(rf"(?<!\S){option.opts[-1]}(?![\w-])", text), option.opts
     for words in ("SELECTOR is KEY=GLOB", "Hide secrets, paths", "Show the manual"):
         assert words in text
     examples = text.partition("Examples:")[2].partition("Exit status")[0]

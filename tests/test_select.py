@@ -328,12 +328,12 @@ def test_a_directory_is_its_sessions(tmp_path: Path) -> None:
     (tmp_path / "table").unlink()
     ended = run("-t", "runs", "empty", "b.ndjson", cwd=tmp_path)
     assert (ended.status, len(ended.objects)) == (1, 1)
-    assert ended.stderr == "agentfmt: empty: this directory is empty\n"
+    assert ended.stderr == "agentfmt: empty: no file in this directory\n"
     ended = run("-t", "runs", "--since", "2001-09-15", ".", cwd=tmp_path)
     assert [row["session"] for row in ended.objects] == ["late"]
     ended = run("--since", "1d", ".", "b.ndjson", cwd=tmp_path)
     assert (ended.status, ended.stdout) == (1, b"")
-    why = r"no session that can be read in this directory, 4 files not changed since \d+ \w+ 20\d\d, .+\n"
+    why = r"\.: no file in this directory changed since \d+ \w+ 20\d\d, .+\n"
     assert re.search(why, ended.stderr)
 
 
