@@ -8145,10 +8145,13 @@ def input_from(redirect: Any) -> Fed:
 
 
 PUT_IN = regex(r"[$`\\]")
-NO_WORDS = frozenset(
-    "variable_assignment file_redirect heredoc_redirect herestring_redirect comment".split()
+NO_WORDS = word_set(
+    "variable_assignment file_redirect heredoc_redirect herestring_redirect comment"
 )
-NO_FILES = frozenset(("file_descriptor", "heredoc_start", "heredoc_body", "heredoc_end"))
+NO_FILES = NO_WORDS | word_set(
+    "file_descriptor heredoc_start heredoc_body heredoc_end "
+    "command pipeline list redirected_statement subshell compound_statement"
+)
 MAX_SOURCE = 32_768  # bytes of a line: what the parser takes for some is quadratic
 MAX_INNER = 300  # behind a program that starts others: each may begin a command
 MAX_COMMANDS = 20_000
@@ -8157,18 +8160,9 @@ MAX_COMMANDS = 20_000
 def files_of(redirect: Any) -> list[Any]:
     """What a redirection names: its file, or the word of a document, and what the parser adds. One
     that only closes a descriptor names none, and the parser takes the next word for a file."""
-    if any(part.type in (">&-", "<&-") for part in redirect.children):
-        files = [part for part in redirect.named_children if part.type != "file_descriptor"]
-        return [redirect, *files]
-    named = [part for part in redirect.named_children if part.type not in NO_FILES | NO_WORDS]
-    if redirect.type == "heredoc_redirect":
-        return [redirect, *(part for part in named if part.type not in STATEMENTS)]
-    return named
-
-
-STATEMENTS = frozenset(
-    "command pipeline list redirected_statement subshell compound_statement".split()
-)
+    named = [part for part in redirect.named_children if part.type not in NO_FILES]
+    closes = any(part.type in (">&-", "<&-") for part in redirect.children)
+    return [redirect, *named] if closes or redirect.type == "heredoc_redirect" else named
 
 
 def joined_in_document(node: Any) -> str:
@@ -8233,13 +8227,11 @@ def word_of(node: Any) -> str:
     if node.type == "ansi_c_string":
         return text[2:-1].encode("latin-1", "backslashreplace").decode("unicode_escape", "replace")
     if node.type == "string":
-        put = next(
-            (part.start_byte for part in node.named_children if "content" not in part.type), None
-        )
-        begin = len(text) if put is None else len(node.text[: put - node.start_byte].decode())
-        plain, rest = (re.sub(r'\\([$`"\\]|\n)', lambda it: it[1].strip("\n"), one)
-                       for one in (text[1:begin], text[begin:]))  # fmt: skip
-        return plain[:-1] if put is None else plain + UNKNOWN + rest[:-1]
+        put_in = [part.start_byte for part in node.named_children if "content" not in part.type]
+        if put_in:
+            at = put_in[0] - node.start_byte
+            text = (node.text[:at] + UNKNOWN.encode() + node.text[at:]).decode()
+        return re.sub(r'\\([$`"\\]|\n)', lambda it: it[1].strip("\n"), text[1:-1])
     if "expansion" in node.type or "substitution" in node.type:
         return UNKNOWN + text
     if re.match(r"(?:[A-Za-z]:|\.[\w.-]*)\\\w", text):  # of Windows, in a line for its shells
@@ -8252,7 +8244,8 @@ LIST = regex(r"(?<![\\\0$])(?=\{\S)")  # in braces
 
 
 def started_by(words: Sequence[str], hidden: str, *, fed: Fed = None) -> Iterator[ShellCommand]:
-    """A command, and those that it may start. Raises UnclearError."""
+    """A command, those of its scripts, and those that begin at a word behind it: any word that is
+    no option may, for nobody knows which options have a value. Raises UnclearError."""
     name, rest = base_name(words[0]), list(words[1:])
     program = name.removesuffix(".exe")
     begin = first_inner(program, rest)
@@ -8265,7 +8258,14 @@ def started_by(words: Sequence[str], hidden: str, *, fed: Fed = None) -> Iterato
         raise UnclearError
     hidden = hidden or hidden_by(program, rest)
     rest = completed_words(rest) if program in FEEDERS else rest
-    yield from Starter(program, rest, hidden, fed).commands(begin)
+    starter = Starter(program, rest, hidden, fed)
+    inner = [at for at in range(begin, len(rest)) if not NO_PROGRAM.match(rest[at])]
+    if len(rest) > MAX_INNER and (inner or program in SCRIPTS):
+        raise UnclearError
+    yield from starter.scripts()
+    yield from starter.inner(begin, inner)
+    if fed is not None and begin < NOWHERE and may_be_shell(program, rest, inner):
+        yield from read_input(fed, hidden)
 
 
 class Starter(NamedTuple):
@@ -8275,18 +8275,6 @@ class Starter(NamedTuple):
     rest: Sequence[str]
     hidden: str
     fed: Fed
-
-    def commands(self, begin: int) -> Iterator[ShellCommand]:
-        """Those of its scripts, and those that begin at a word from ``begin`` on: any word that is
-        no option may, for nobody knows which options have a value."""
-        program, rest, fed = self.program, self.rest, self.fed
-        inner = [at for at in range(begin, len(rest)) if not NO_PROGRAM.match(rest[at])]
-        if len(rest) > MAX_INNER and (inner or program in SCRIPTS):
-            raise UnclearError
-        yield from self.scripts()
-        yield from self.inner(begin, inner)
-        if fed is not None and begin < NOWHERE and may_be_shell(program, rest, inner):
-            yield from read_input(fed, self.hidden)
 
     def is_value(self, at: int) -> bool:
         """Does a word stand behind an option that has a value?"""
@@ -8786,9 +8774,6 @@ class Selector(NamedTuple):
     def names(self, kind: str) -> bool:
         """Does a term name this type without a wildcard?"""
         return any(term[:3] == ("type", kind, False) for term in self.terms)
-
-    def demands_answer(self) -> bool:
-        return any(term.key == ANSWER for term in self.terms)
 
     def of_run(self) -> Selector:
         """Its terms about whole runs; all runs match if it has none."""
@@ -14909,7 +14894,8 @@ def parse_demand(text: str) -> Selector:
 
 
 def parse_choice(text: str) -> Selector:
-    if (choice := parse_demand(text)).demands_answer():
+    choice = parse_demand(text)
+    if any(term.key == ANSWER for term in choice.terms):
         raise click.BadParameter(f"{text!r}: an answer is no event: --fail-unless demands one")
     return choice
 

@@ -578,11 +578,7 @@ def test_the_lines_that_set_up_completion(line: str) -> None:
     assert f"_AGENTFMT_COMPLETE={shell}_complete" in ended.stdout.decode()
 
 
-@pytest.mark.parametrize(("line", "word"), [
-    ("-f cla", "claude"), ("-m fin", "final"), ("-r con", "content"), ("--only she", "shell"),
-    ("-r secrets,con", "secrets,content"), ("--fail-unless stat", "status="),
-    ("--drop tool=shell,status=rej", "tool=shell,status=rejected"),
-])  # fmt: skip
+@pytest.mark.parametrize(("line", "word"), [("-f cla", "claude"), ("-m fin", "final")])
 def test_a_word_is_completed(line: str, word: str) -> None:
     *args, incomplete = line.split()
     complete = ShellComplete(agentfmt.command, {}, "agentfmt", "_AGENTFMT_COMPLETE")
