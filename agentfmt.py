@@ -181,8 +181,8 @@ MAX_HELD_MESSAGES = 1000  # messages that wait for the end of a table on a termi
 TELLTALE = 12  # bytes of a known value whose occurrence triggers the full search
 SHORTEST = 8  # characters: shorter values of variables or --secrets-file aren't hidden
 DEFAULT_WIDTH = 200  # columns of an action line without a terminal
-MIN_PART = 12  # columns of a target or reason that are worth showing
-MIN_TARGET = 8  # columns of a target: with less room the outcome is dropped
+MIN_REASON = 12  # columns of a reason that are worth showing
+MIN_TARGET = 8  # columns of what is left in a table
 MAX_TAIL = 64 * 1024  # characters of an output among which its last lines are looked for
 MAX_TARGET = 2000  # characters of a target: more than any terminal is wide
 CACHED_DECISIONS = 1000  # kinds of events whose selection is remembered
@@ -273,13 +273,9 @@ CLASSES_AROUND = regex(r"\A(?:Error: )?[A-Z]\w?: (?:\[(\w+)\] Error\Z|(\[\w+\] )
 
 
 def excerpt_reason(text: str) -> str:
-    """A reason on one line: of a stack trace its message. Where it is too long the middle goes."""
+    """A reason on one line: of a stack trace its message."""
     text = JS_SOURCE.sub("", JS_FRAMES.split(PYTHON_TRACE.sub("", text), maxsplit=1)[0]).strip()
-    text = " ".join(filter(None, map(str.strip, text.split("\n"))))
-    line, half = escape(text[: EXCERPT + 1]), EXCERPT // 2 - 3
-    if len(line) <= EXCERPT:
-        return line
-    return f"{line[:half].rstrip()} ... {escape(text[-half:])[-half:].lstrip()}"
+    return cut_middle(escape(" ".join(filter(None, map(str.strip, text.split("\n"))))), EXCERPT)
 
 
 JS_FRAMES = regex(r"\n[ \t]+at \S")
@@ -336,6 +332,15 @@ def truncate(text: str, limit: int) -> str:
     ends = list(itertools.accumulate(map(char_width, text)))
     end = bisect.bisect_right(ends, limit - 3)
     return text[:end].rstrip() + "..."[: max(limit, 0)]
+
+
+def cut_middle(text: str, limit: int) -> str:
+    """Cut a text in the middle, for its cause may stand at its end."""
+    if len(text) <= 2 * limit and display_width(text) <= limit:
+        return text
+    head = truncate(text[:limit], limit // 2 + 2).removesuffix("...")
+    tail = truncate(text[: -limit - 1 : -1], limit - display_width(head)).removesuffix("...")
+    return f"{head}...{tail[::-1]}"
 
 
 def cut_lines(text: str, first: int = 0, last: int = 0) -> list[str]:
@@ -1776,9 +1781,7 @@ class FinishedCall:
         texts = killed, own.get("reason"), error_message(self.held), unknown
         text = first_text(*texts, error_message(own.get("content"))).strip()
         text = re.sub(rf"\A(?:Error|{reason})(?::\s+|\Z)", "", text, flags=re.IGNORECASE)
-        if len(text) > MAX_TARGET:
-            text = f"{text[: MAX_TARGET // 2]} ... {text[-MAX_TARGET // 2 :]}"
-        return ": ".join(filter(None, (reason, text)))
+        return ": ".join(filter(None, (reason, cut_middle(text, MAX_TARGET))))
 
     @functools.cached_property
     def duration_ms(self) -> int | None:
@@ -6680,14 +6683,12 @@ class Runs:
         runs_in: Mapping[str, int] | None = None,
         selects: str = ALL_RUNS,
         *,
-        locates: bool = False,
         tells: bool = True,
     ) -> None:
-        """``fail_on`` and ``fail_unless`` are selectors. ``locates``: calls get their FILE:LINE.
-        ``tells``: messages say why runs failed; else a summary does. ``selects``: which runs, and
-        nothing else counts; but by number there is one in each FILE. ``runs_in``: how many there
-        are in each FILE, if that is known."""
-        self.locates, self.tells, self.selects = locates, tells, selects
+        """``fail_on`` and ``fail_unless`` are selectors. ``tells``: messages say why runs failed;
+        else a summary does. ``selects``: which runs, and nothing else counts; but by number there
+        is one in each FILE. ``runs_in``: how many there are in each FILE, if that is known."""
+        self.tells, self.selects = tells, selects
         self.runs_in = runs_in or {}
         self.reporter = reporter
         self.limits = limits or Limits()
@@ -6751,8 +6752,7 @@ class Runs:
             run.called += event.started is None
             if self.fail_on and FinishedCall(event).status != "ok":
                 remember(run.failed, event.call_id, event)
-        if self.locates:
-            event.where = self.where()
+        event.where = self.where()
 
     def where(self) -> str:
         return self.file.where()
@@ -7755,17 +7755,11 @@ class RunNotes:
     def __init__(self) -> None:
         self.wait: Wait | None = None
         self.speech = Speech()
-        self.partial_line: list[str] = []  # the incomplete line of the words
-        self.thoughts: list[str] = []  # that are not shown yet
-        self.fence = ""  # of code in the words, while it is open
-        self.has_text = False  # has the current segment a line that isn't blank?
-        self.below: list[str] = []  # the open calls of sub-agents that the last line is below
         self.cwd = ""
         self.calls: dict[str | None, OpenCall] = {}
         self.totals = Totals()
         self.sums_up = False  # the cost that it states is its session's, of other processes as well
         self.since = time.monotonic()
-        self.prompt = ""  # its first line
 
     def ancestors(self, parent: str | None) -> list[str]:
         """The calls of the sub-agents that a call is below, outermost first."""
@@ -7792,21 +7786,6 @@ class RunNotes:
             self.cwd = first_text(told.get("cwd"))
             self.sums_up = "claude_code_version" in told  # it stands where that is so
 
-    def think(self, event: Any) -> str:
-        """Note a thought. Returns the incomplete line of words before it: they are over."""
-        if event.unprinted or event.parent_tool_use_id is not None:
-            return ""
-        words = "" if self.thoughts else "".join(self.partial_line)
-        if not self.thoughts:
-            self.partial_line.clear()
-        self.thoughts.append(event.text or "")
-        return words
-
-    def end_thoughts(self) -> str:
-        text = join_surrogates("".join(self.thoughts)).strip()
-        self.thoughts.clear()
-        return text
-
     def wait_for(self, event: Event) -> None:
         """Note that the agent tries again to reach the API of its model."""
         if event.unprinted:
@@ -7821,16 +7800,16 @@ class RunNotes:
         if self.wait:
             self.wait.until = line_time(event) or self.wait.until
 
-    def end_wait(self, event: Event, *, clock: bool = False) -> Action | None:
-        """The action that a wait becomes, which an event ends."""
+    def end_wait(self, event: Event) -> Action | None:
+        """The action that a wait becomes, which an event ends: it took what lines state, else what
+        the clock has shown."""
         wait = self.wait
         if wait is None or event.type in WAITS:
             return None
         self.wait = None
-        took = wait.delay or elapsed(wait.stated, line_time(event) or wait.until) or 0
-        if clock and not took:
-            took = round(1000 * (time.monotonic() - wait.since))
-        long = f" {format_clock(took / 1000)}" if took else ""
+        took = wait.delay or elapsed(wait.stated, line_time(event) or wait.until)
+        took = took or round(1000 * (time.monotonic() - wait.since))
+        long = f" {format_clock(took / 1000)}" if took >= 1000 else ""
         return Action(f"Waited{long} for the API", "", plural(wait.retries, "retry", "retries"))
 
     def begin(self, event: Event) -> None:
@@ -7874,7 +7853,6 @@ class Notes:
         self.reporter = reporter
         self.total = Totals()
         self.so_far: dict[Any, float] = {}  # what all runs of a session took, by what and place
-        self.outside = collections.Counter[str]()  # redactions outside any run, till one ends
         self.sums = False  # does a writer read totals?
 
     def keep(self, events: Iterable[Event], writers: Sequence[Any]) -> Iterable[Event]:
@@ -7886,30 +7864,35 @@ class Notes:
         for event in events:
             run = event.run
             if event.hidden and self.sums and not event.unprinted:
-                counts = notes_of(run).totals.redactions if run else self.outside
-                add_counts(counts, event.hidden)
-            if run is not None and event.type not in SPOKEN_TYPES:
+                add_counts((notes_of(run).totals if run else self.total).redactions, event.hidden)
+            if run is None:
+                self.note_outside(event)
+                yield event
+            elif event.type in SPOKEN_TYPES:
+                yield event
+            else:
                 notes = notes_of(run)
                 notes.follow(event)
                 if self.sums:
                     notes.totals.count(event)
                 if ends := ends_run(event):
-                    self.note_end(event, run, notes.totals)
+                    self.note_end(event, run, notes)
                 yield event
                 event.finished_call = None  # they refer to each other, and events are not collected
                 if ends:
                     notes.calls.clear()  # for the same reason
-                continue
-            if run is None and event.kind == IMPLIED:  # the end of the input
-                self.add_outside(self.total)
-                self.total.rejected = self.reporter.counts
-            self.total.runless += event.kind == NO_RUN and event.type is None
-            self.total.command_failed |= event.type == COMMAND_END
-            yield event
 
-    def note_end(self, event: Event, run: Run, totals: Totals) -> None:
+    def note_outside(self, event: Event) -> None:
+        if event.kind == IMPLIED:  # the end of the input
+            self.total.rejected = self.reporter.counts
+            self.total.unused = self.reporter.unused
+        self.total.runless += event.kind == NO_RUN and event.type is None
+        self.total.command_failed |= event.type == COMMAND_END
+
+    def note_end(self, event: Event, run: Run, notes: RunNotes) -> None:
         """Note how a run ended."""
-        place = run.session, "" if notes_of(run).sums_up else run.file
+        totals = notes.totals
+        place = run.session, "" if notes.sums_up else run.file
         numbers = result_numbers(event)
         numbers["cost"] = self.added(numbers["cost"], place)
         totals.stated = {name: number for name, number in numbers.items() if number is not None}
@@ -7922,8 +7905,7 @@ class Notes:
         ended = event.kind == END and event.subtype != IN_THE_MIDDLE
         verdict = "failed" if ended or run.failure in ("budget", "matched") else "unfinished"
         add_count(totals.verdicts, "succeeded" if run.succeeded else verdict)
-        self.add_outside(totals)
-        totals.rejected = run.rejected
+        totals.rejected, totals.unused = run.rejected, self.reporter.unused
         self.reporter.counts -= run.rejected
         self.total.add(totals)
 
@@ -7935,12 +7917,6 @@ class Notes:
         before = self.so_far.get(place, 0)
         remember(self.so_far, place, stated, MAX_RUNS)
         return round(stated - before, 10) if before <= stated else stated
-
-    def add_outside(self, totals: Totals) -> None:
-        """Add what was counted outside any run since the last one ended."""
-        add_counts(totals.redactions, self.outside)
-        self.outside.clear()
-        totals.unused = self.reporter.unused
 
 
 TOKENS = {
@@ -11884,7 +11860,7 @@ def render_action(act: Action, prefix: str, room: int, screen: Screen) -> bytes:
     if wraps:
         outcome = "\n".join(map(escape, act.outcome.split("\n")))
     else:
-        label, target, outcome = fit_action(label, target, outcome, room, whole=act.failed)
+        label, target, outcome = fit_action(label, target, outcome, room)
     if outcome:
         outcome = f" {outcome}" if glyphs else f"({outcome})"
     line = " ".join(filter(None, (label, target, outcome)))
@@ -11918,40 +11894,28 @@ def hang(text: str, room: int) -> list[str]:
     return rows
 
 
-def fit_action(
-    label: str, target: str, outcome: str, room: int, *, whole: bool
-) -> tuple[str, str, str]:
-    """Cut an action to ``room`` columns: the outcome to what the target leaves, or to half, where
-    that is no fact; the target and the label to the rest. An outcome that leaves the target too
-    little goes, unless it is to stay ``whole``."""
-    brackets = len(" ()") if outcome else 0
-    free = room - display_width(label) - (len(" ") if target else 0) - brackets
-    spare = free - display_width(target)
-    if display_width(fit_outcome(outcome, 0)) > spare:
-        spare = free // 2
-    outcome = fit_outcome(outcome, spare)
-    left = free - display_width(outcome)
-    if left < min(display_width(target), MIN_TARGET) and not whole:
-        outcome, left = "", free + brackets
-    elif left < 0 and room - display_width(outcome) - brackets >= MIN_PART:
-        label = truncate(label, room - display_width(outcome) - brackets)
-    return label, cut_target(target, left), outcome
+def fit_action(label: str, target: str, outcome: str, room: int) -> tuple[str, str, str]:
+    """Cut an action to ``room`` columns: the outcome to what the others leave, or to a third; then
+    the target to the rest, then the label."""
+    free = room - (len(" ") if target else 0) - len(" ()")
+    rest = free - display_width(label) - display_width(target)
+    outcome = fit_outcome(outcome, max(rest, free // 3))
+    free -= display_width(outcome) if outcome else -len(" ()")
+    label = truncate(label, free)
+    return label, cut_target(target, free - display_width(label)), outcome
 
 
 def fit_outcome(outcome: str, room: int) -> str:
-    """Cut an outcome: of a reason the middle goes, as its cause may stand at its end; of facts the
-    first ones stay."""
+    """Cut an outcome: of a reason the middle goes, or all but its word; of facts the last ones."""
     word, reason, _ = outcome.partition(":")
     if display_width(outcome) <= room:
         return outcome
-    if reason:
-        return cut_middle(outcome, room) if room > display_width(word) + MIN_PART else word
-    ends = [len(outcome), *(end.start() for end in FACT_END.finditer(outcome))]
-    starts = [outcome[:end] for end in sorted(ends, reverse=True)]
-    return next((start for start in starts if display_width(start) <= room), starts[-1])
-
-
-FACT_END = regex(r",| in | of (?=[0-9]+\Z)")
+    if reason and room >= display_width(word) + MIN_REASON:
+        return cut_middle(outcome, room)
+    facts = word.split(", ")
+    while facts and display_width(", ".join(facts)) > room:
+        facts.pop()
+    return ", ".join(facts)
 
 
 def cut_target(target: str, limit: int) -> str:
@@ -12043,15 +12007,6 @@ SAMPLE_ROWS = 40  # that wait for the titles above them: a screenful
 grouped = "{:,}".format  # digits of a number
 
 
-def cut_middle(text: str, room: int) -> str:
-    """Cut a text in the middle."""
-    if display_width(text) <= room:
-        return text
-    head = truncate(text, room // 2 + 2).removesuffix("...")
-    tail = truncate(text[::-1], room - display_width(head)).removesuffix("...")
-    return f"{head}...{tail[::-1]}"
-
-
 # ---------------------------------------------------------------- text output
 #
 # Progress: action lines and words, and the status line of a terminal.
@@ -12061,15 +12016,14 @@ def cut_middle(text: str, room: int) -> str:
 class Writer:
     """Makes lines from events. ``event_type`` holds the members that it reads; ``thinking`` and
     ``words`` say whether it reads such events, ``noted`` whether it reads what is noted of
-    calls and runs, ``sums`` whether their totals, ``locates`` whether it says where calls stand.
+    calls and runs, ``sums`` whether their totals.
 
-    ``follows``: beside another writer, its lines go with the other's.
     ``prose``: its lines aren't JSON. ``prints_events``: each is that of an event. ``options`` are
     those that it goes with, or one of their values, ``defaults`` their values for people.
     """
 
     event_type: type[Event] = Event
-    thinking = words = locates = prose = prints_events = follows = False
+    thinking = words = prose = prints_events = False
     noted = sums = True
     hides = False  # secrets, without being asked: it is made to be passed on
     options: ClassVar[frozenset[str]] = frozenset(("max-event", "ci-safe"))
@@ -12077,11 +12031,6 @@ class Writer:
 
     def __init__(self, view: View, notes: Notes) -> None:
         self.view, self.notes, self.last = view, notes, notes.reporter.out.last
-
-    @property
-    def silent(self) -> bool:
-        """Does it read no words that come in pieces?"""
-        return not (self.words or self.thinking)
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         raise NotImplementedError
@@ -12098,7 +12047,7 @@ class LastLine:
         self.total, self.done = total, 0  # bytes of input, or 0 if unknown; bytes read
         self.changed_ms = 0  # when the current FILE was last changed, since 1970; 0 if it is live
         self.files, self.file = 0, 0  # how many there are, and the number of the current one
-        self.open: dict[Run, None] = {}
+        self.open: dict[Run, Any] = {}
         self.mixed = ""  # a FILE in which several were open at once: its lines say whose they are
         self.words: Sequence[str] = ()  # their incomplete line
         self.begun = self.since = time.monotonic()  # since: the time of the last other line
@@ -12116,18 +12065,8 @@ class LastLine:
             yield chunk
             self.done += len(chunk)
 
-    def prefix_of(self, run: Run | None) -> str:
+    def prefix_of(self, run: Run) -> str:
         """The prefix of the lines of a run, if there are several."""
-        self.waits = False
-        if run is None:
-            return ""
-        if run not in self.open and run.state != ENDED:
-            if len(self.open) > MAX_RUNS:  # for runs whose end didn't arrive
-                self.open = {run: None for run in self.open if run.state != ENDED}
-            last = next(reversed(self.open), None)  # those of a FILE stand together
-            if last and run.file == last.file:
-                self.mixed = run.file
-            self.open[run] = None
         return f"[{run.short}] " if run.file == self.mixed and run.label else ""
 
     def text(self, now: float) -> str:
@@ -12222,65 +12161,210 @@ class View(NamedTuple):
 PLAIN_VIEW = View()
 
 
-class Text(Writer):
+class Record:
+    """What is kept of a run while it is open: what was said or thought, and is not told yet."""
+
+    def __init__(self, run: Run) -> None:
+        self.run, self.notes = run, notes_of(run)
+        self.words: list[str] = []
+        self.thoughts: list[str] = []
+        self.begun: Event | None = None  # the first event of these
+
+    def end_words(self, event: Event, *, final: bool) -> str:
+        """End a segment: its last words, or, if ``final``, the answer of a run that ends."""
+        segments = self.notes.speech
+        if event.kind == IMPLIED:
+            self.words.append(segments.held)
+        segments.close()
+        good = event.type == "result" and self.run.succeeded
+        members = details(event) if good else {}
+        asked = structured_answer(members)
+        stated = "" if segments.planned else first_text(members.get("result"), asked)
+        # A filtered stream may hold no other words.
+        rest = "".join(self.words)
+        # Some say the answer in their last line alone; others repeat words there, the last or all.
+        said, repeated = ("".join(text.split()) for text in (segments.answer, stated))
+        all_said = repeated.endswith(said) and len(repeated) <= segments.letters
+        other = not (said.endswith(repeated) or all_said)
+        if not said or other or (asked and not segments.answer.endswith(stated)):
+            rest = "\n".join(filter(None, (rest, stated)))
+        self.words.clear()
+        if final:
+            answer = segments.answer or rest
+            if stated and (asked or not repeated.endswith("".join(answer.split()))):
+                answer = stated  # not words that the agent doesn't call its answer
+            rest = answer if good and not event.unprinted else ""
+        return rest
+
+
+class Follower(Writer):
+    """A writer that keeps a record of each run: it is told what was asked, said and thought, what
+    the agent did, and when a run has ended; ``outside`` takes events of none. What these add to
+    ``made`` leaves."""
+
+    event_type: type[Event] = SpokenEvent
+    words = acts = chat = True
+    detail = final = False
+    begin: Any = Record
+    tell = notice = did = ended = cast("Any", None)
+
+    def __init__(self, view: View, notes: Notes) -> None:
+        super().__init__(view, notes)
+        self.open: dict[Run, Any] = {}
+        self.made: list[bytes] = []
+
+    def take_what_is_shown(self, view: View) -> None:
+        """Be told only what a view asks for."""
+        self.acts, self.chat = view.actions == "stdout", view.messages == "chat"
+        self.detail = self.acts and view.detail
+        self.words, self.final = view.words, view.final
+
+    def lines(self, events: Iterable[Any]) -> Iterator[bytes]:
+        for event in events:
+            run = event.run
+            if run is None:
+                self.outside(event)
+            else:
+                kept = self.open.get(run)
+                if kept is None:
+                    kept = self.open[run] = self.begin(run)
+                self.follow(event, kept)
+            if self.made:
+                yield from self.made
+                self.made.clear()
+
+    def outside(self, event: Any) -> None:
+        """Take an event of no run."""
+
+    def follow(self, event: Any, kept: Any) -> None:
+        if event.type == "thinking":
+            if not event.unprinted and event.parent_tool_use_id is None:
+                self.think(event, kept)
+            return
+        if kept.thoughts or kept.notes.wait:
+            self.end_pause(event, kept)
+        if event.type == "assistant":
+            new = kept.notes.speech.say(event) if self.words else ""
+            if new:
+                kept.begun = kept.begun or event
+                if not (self.final or event.unprinted):
+                    kept.words.append(new)
+                    if "\n" in new:
+                        self.end_lines(kept)
+            return
+        ends = ends_run(event)
+        if self.words and (ends or event.type in SEGMENT_ENDS):
+            self.end_words(kept, kept.end_words(event, final=self.final))
+        if self.acts:
+            self.act(event, kept)
+        if self.chat and is_prompt(event):
+            asked, images = words_of(event).strip(), images_in(event.raw)
+            self.tell(kept, "asked", asked, line_time(event), images)
+        if ends:
+            del self.open[kept.run]
+            self.ended(kept)
+
+    def think(self, event: Any, kept: Any) -> None:
+        if not kept.thoughts:  # words before them are over
+            self.end_words(kept, "".join(kept.words))
+            kept.words.clear()
+        kept.thoughts.append(event.text or "")
+        kept.begun = kept.begun or event
+
+    def end_pause(self, event: Any, kept: Any) -> None:
+        """What the agent thought, and how long it waited, before an event."""
+        if kept.thoughts:
+            self.end_words(kept, join_surrogates("".join(kept.thoughts)), "thought")
+            kept.thoughts.clear()
+        if self.detail and (waited := kept.notes.end_wait(event)):
+            self.notice(kept, waited)
+
+    def end_lines(self, kept: Any) -> None:
+        """Words have come that end a line."""
+
+    def end_words(self, kept: Any, words: str, kind: str = "said") -> None:
+        """What was said or thought is complete."""
+        if words.strip():
+            self.tell(kept, kind, words.strip(), line_time(kept.begun) if kept.begun else None)
+        if words or kind == "said":
+            kept.begun = None
+
+    def act(self, event: Event, kept: Any) -> None:
+        """Take what an event ends: a call, or all that go on, the inner ones first."""
+        notes = kept.notes
+        if self.detail and (notice := notice_action(event)):
+            self.notice(kept, notice)
+        if event.finished_call and not event.unprinted:
+            self.did(kept, event.finished_call)
+        if ends_run(event):
+            going = sorted(notes.unfinished(), key=lambda call: -len(notes.ancestors(call.parent)))
+            for number, call in enumerate(going, 1):
+                self.did(kept, call, going=number)
+
+
+class TextRecord(Record):
+    """A run in text."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__(run)
+        self.fence = ""  # of code in the words, while it is open
+        self.has_text = False  # has the current segment a line that isn't blank?
+        self.below: list[str] = []  # the open calls of sub-agents that the last line is below
+
+
+class Text(Follower):
     """Progress: a line for each finished call; with ``detail`` its target and outcome, too. The
     assistant's words, each line once it is complete, or the last segment of each successful run. On
     a terminal, the status line shows the running call, and lines of words wrap between words.
-
-    ``aside``: actions alone, on stderr.
     """
 
+    event_type = Event
     prose, sums = True, False
     options = frozenset(("messages", "messages all", "messages chat", "actions stdout"))
     options |= {"diff", "thinking", "time"}
     defaults: ClassVar[Mapping[str, Any]] = {"actions": "stdout"}
 
-    def __init__(self, view: View, notes: Notes, *, aside: bool = False) -> None:
+    def __init__(self, view: View, notes: Notes) -> None:
         super().__init__(view, notes)
-        self.screen = view.err if aside else view.out
-        self.acts, self.words = aside or view.actions == "stdout", view.words and not aside
-        self.final, self.thinking = view.final, view.thinking
-        spoken = self.words or self.thinking or view.time
-        self.event_type = SpokenEvent if spoken else Event
-        self.detail, self.diff = self.acts and view.detail, self.acts and view.diff
+        self.take_what_is_shown(view)
+        self.screen, self.thinking = view.out, view.thinking
+        if self.words or self.thinking or view.time:
+            self.event_type = SpokenEvent
+        self.diff = self.acts and view.diff
         self.labels = not (self.detail or self.diff or view.tail)  # nothing else of a call is shown
         self.live = self.acts and self.last.screen.live
-        self.chat = self.words and view.messages == "chat"
+        self.noted = self.live or not self.labels
         self.kind = ""  # of the last line: asked, said or done; ended or answered, of a run
         self.blank = 0  # empty lines of words that no other line of theirs has followed yet
-        self.last.waits = True
-        self.noted = self.live or not self.labels
-        self.headings = view.headings and not aside
-        self.run: Run | None = None  # of the current event
+        self.last.waits, self.last.open = True, self.open
+        self.kept: TextRecord | None = None  # of the run of the current event
+        self.prefix = ""  # of its lines
         self.file = ""  # below whose heading the last line stands
         self.at: int | None = None  # when the last event was, in milliseconds since 1970
 
-    def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
-        run: Any = self  # of no event
-        prefix, notes = "", notes_of(None)
-        for event in events:
-            if event.run is not run or self.view.time:
-                run = self.run = event.run
-                prefix, notes = self.clock(event) + self.last.prefix_of(run), notes_of(run)
-            if event.type == "thinking":
-                yield from self.think(event, notes, prefix)
-                continue
-            if notes.thoughts or notes.wait:
-                yield from self.end_pause(event, notes, prefix)
-            if event.type == "tool_call":
-                yield from self.call(event, notes, prefix)
-            elif event.type != "assistant":
-                yield from self.other(event, prefix)
-                run = self
-            elif self.words:
-                new, line = notes.speech.say(event), notes.partial_line
-                if not self.final and not event.unprinted:
-                    line.append(new)
-                    self.last.words = line
-                    if "\n" in new:
-                        *whole, line[0] = "".join(line).split("\n")
-                        del line[1:]
-                        yield from self.rows(whole, notes, prefix)
+    def begin(self, run: Run) -> TextRecord:
+        before = next(reversed(self.open), None)  # those of a FILE stand together
+        if before and run.file == before.file:
+            self.last.mixed = run.file
+        return TextRecord(run)
+
+    def follow(self, event: Any, kept: TextRecord) -> None:
+        if kept is not self.kept or self.view.time:
+            self.turn_to(event, kept)
+        super().follow(event, kept)
+
+    def outside(self, event: Event) -> None:
+        kept = TextRecord(Run(None, ""))
+        self.turn_to(event, kept)
+        if event.type == "tool_call" and event.subtype == "completed":
+            event.finished_call = FinishedCall(event)
+        if self.acts:
+            self.act(event, kept)
+        event.finished_call = None  # they refer to each other, and events are not collected
+
+    def turn_to(self, event: Event, kept: TextRecord) -> None:
+        self.kept, self.last.words, self.last.waits = kept, kept.words, False
+        self.prefix = self.clock(event) + self.last.prefix_of(kept.run)
 
     def clock(self, event: Event) -> str:
         """When an event was, if that is wanted: as its line states, else now, if it is live, else
@@ -12293,102 +12377,82 @@ class Text(Writer):
         self.at = at or (self.at if self.last.total else round(time.time() * 1000))
         return f"{local_time(self.at, '%H:%M:%S'):8} "
 
-    def render(self, action: Action, prefix: str) -> bytes:
-        return render_action(action, prefix, self.screen.width(), self.screen)
-
-    def call(self, event: Event, notes: RunNotes, prefix: str) -> Iterator[bytes]:
-        if self.words and (notes.partial_line or self.final):
-            yield from self.end_words(event, notes, prefix)
-        if event.subtype == "completed" and self.acts:
-            yield from self.act(event, notes, prefix)
-        elif self.live and self.detail:
-            yield from self.begin(event, notes, prefix)
-
-    def end_pause(self, event: Event, notes: RunNotes, prefix: str) -> Iterator[bytes]:
-        """What the agent thought, and how long it waited, before an event."""
-        if thoughts := notes.end_thoughts():
-            yield from self.apart("said")
-            yield from self.below(thoughts.split("\n"), prefix + "~ ", DIM)
-        if notes.wait and self.detail and (waited := notes.end_wait(event, clock=self.live)):
-            yield from self.apart("done")
-            yield self.render(waited, prefix)
-
-    def apart(self, kind: str) -> Iterator[bytes]:
+    def apart(self, kind: str) -> None:
         """What stands before a line: an empty line behind an answer and, on a terminal, between the
         prompts, words and actions of a run, and behind it; the name of another FILE."""
-        file = self.run.file if self.run and self.headings else self.file
+        run_file = self.kept.run.file if self.kept else ""
+        file = run_file if run_file and self.view.headings else self.file
         named = file != self.file
         if self.kind != kind or named:
-            alone = self.run is None or self.run.file != self.last.mixed
+            alone = not run_file or run_file != self.last.mixed
             apart = self.screen.glyphs and (alone or self.kind == "ended")
             self.blank = int(self.kind != "" and (apart or named or self.kind == "answered"))
-        yield from (b"",) * self.blank
+        self.made += (b"",) * self.blank
         if named:
-            yield encode_line(f"==> {file} <==")
+            self.made.append(encode_line(f"==> {file} <=="))
         self.kind, self.blank, self.file = kind, 0, file
 
-    def act(self, event: Event, notes: RunNotes, prefix: str) -> Iterator[bytes]:
+    def notice(self, _kept: TextRecord, act: Action, indent: str = "") -> bytes:
+        """Add the line of an action, which is returned."""
+        if self.kind != "done" or self.view.headings:
+            self.apart("done")
+        self.made.append(render_action(act, self.prefix + indent, self.screen.width(), self.screen))
+        return self.made[-1]
+
+    def act(self, event: Event, kept: TextRecord) -> None:
+        if not self.labels:
+            super().act(event, kept)
+        elif event.type == "tool_call" and event.subtype == "completed" and not event.unprinted:
+            self.notice(kept, FinishedCall(event).label)
+        if self.live and self.detail and event.type == "tool_call":
+            self.set_todos(event, kept)
+
+    def set_todos(self, event: Event, kept: TextRecord) -> None:
+        """A to-do list is shown as it is set: its call may stay open until the run ends."""
+        call = kept.notes.calls.get(event.call_id, NOT_BEGUN)
+        if call.tool == "updateTodos" and not call.unprinted:
+            action = FinishedCall(event, call, kept.notes.cwd).action
+            if action.outcome and action != call.shown:
+                call.shown = action
+                self.notice(kept, action)
+
+    def did(self, kept: TextRecord, call: FinishedCall, going: int = 0) -> None:
         """The lines of a call: its own, below the line of the sub-agent that made it, and, if it is
         a command that failed, the end of what it printed."""
-        if event.unprinted:
+        if going:
             return
-        if self.labels:
-            if self.kind != "done" or self.headings:
-                yield from self.apart("done")
-            yield self.render(FinishedCall(event).label, prefix)
-            return
-        call = event.finished_call or FinishedCall(event)  # of no run
-        action = call.label
+        action, indent = call.label, ""
         if self.detail:
-            above = notes.ancestors(call.parent)
-            if above or notes.below:
-                yield from self.begin_above(above, notes, prefix)
-            prefix += "  " * len(above)
-            action = self.timed(call)
-        shown = self.render(action, prefix)
-        if action != call.start.shown:
-            yield from self.apart("done")
-            yield shown
+            above = kept.notes.ancestors(call.parent)
+            if above or kept.below:
+                self.begin_above(above, kept)
+            action, indent = self.timed(call), "  " * len(above)
+        shown = b"" if action == call.start.shown else self.notice(kept, action, indent)
         tail = [escape_line(line) for line in call.last_printed(self.view.tail)]
         whole = self.screen.fd is not None and shown.count(b"\n") < FAILURE_ROWS
         known = escape(action.outcome) if whole else b" ".join(shown.split()).decode()
         if (whole or len(tail) == 1) and all(line.strip() in known for line in tail):
             tail = []  # its line says so
-        margin = prefix + "    "
-        room = self.screen.width() - len(margin)
+        indent += "    "
+        room = self.screen.width() - len(self.prefix + indent)
         tail = [RULE.sub(r"\1\1\1", line) if len(line) > room else line for line in tail]
         if self.screen.fd is None:
             tail = [truncate(line, room) for line in tail]
-        yield from self.below(tail, "", DIM, margin)
+        self.below(tail, "", DIM, indent)
         diff = call.diff if self.diff and not action.failed else ""
         for line in cut_lines(diff, first=DIFF_ROWS) if diff else ():
             row = truncate(escape_line(line.expandtabs()), room)
-            yield from self.below((row,), "", DIFF_COLORS.get(line[:1], DIM), margin)
+            self.below((row,), "", DIFF_COLORS.get(line[:1], DIM), indent)
 
-    def below(
-        self, lines: Iterable[str], lead: str, code: str, margin: str = ""
-    ) -> Iterator[bytes]:
+    def below(self, lines: Iterable[str], lead: str, code: str, indent: str = "") -> None:
         """Lines of a text behind a lead, which a terminal wraps."""
-        terminal, room = self.screen.fd is not None, self.screen.width() - len(margin + lead)
+        margin, terminal = self.prefix + indent, self.screen.fd is not None
+        room = self.screen.width() - len(margin + lead)
         for line in lines:
             shown = escape_line(line.expandtabs() if terminal else line)
             for row in wrap(shown, room) if terminal else (shown,):
-                yield encode_line(margin + self.screen.paint(code, (lead + row).rstrip()))
-
-    def think(self, event: Any, notes: RunNotes, prefix: str) -> Iterator[bytes]:
-        """Keep thoughts until they end; words that stand before them are over."""
-        if (words := notes.think(event)).strip():
-            yield from self.rows(words.split("\n"), notes, prefix)
-
-    def begin(self, event: Event, notes: RunNotes, prefix: str) -> Iterator[bytes]:
-        """A to-do list is shown as it is set: its call may stay open until the run ends."""
-        call = notes.calls.get(event.call_id, NOT_BEGUN)
-        if call.tool == "updateTodos" and not call.unprinted:
-            action = FinishedCall(event, call, notes.cwd).action
-            if action.outcome and action != call.shown:
-                call.shown = action
-                yield from self.apart("done")
-                yield self.render(action, prefix)
+                painted = self.screen.paint(code, (lead + row).rstrip())
+                self.made.append(encode_line(margin + painted))
 
     def timed(self, call: FinishedCall) -> Action:
         """An action with the time that the clock has shown, if no line states it."""
@@ -12400,68 +12464,64 @@ class Text(Writer):
         head = ", ".join(filter(None, (word, format_duration(round(took * 1000)))))
         return replace(call.action, outcome=head + colon + why)
 
-    def begin_above(self, above: list[str], notes: RunNotes, prefix: str) -> Iterator[bytes]:
+    def begin_above(self, above: list[str], kept: TextRecord) -> None:
         """Lines for the open calls of sub-agents that a line is below, unless they stand there."""
         for depth, call_id in enumerate(above):
-            call = notes.calls.get(call_id, NOT_BEGUN)
-            if above[: depth + 1] != notes.below[: depth + 1] and not call.unprinted:
-                begun = running_action(call, notes.cwd)
-                yield from self.apart("done")
-                yield self.render(begun, prefix + "  " * depth)
-        notes.below = above
+            call = kept.notes.calls.get(call_id, NOT_BEGUN)
+            if above[: depth + 1] != kept.below[: depth + 1] and not call.unprinted:
+                self.notice(kept, running_action(call, kept.notes.cwd), "  " * depth)
+        kept.below = above
 
-    def other(self, event: Event, prefix: str) -> Iterator[bytes]:
-        if self.detail and (ended := notice_action(event)):
-            yield from self.apart("done")
-            yield self.render(ended, prefix)
-        run: Run | None = event.run
-        if run is None:
-            return
-        ends = ends_run(event)
-        if self.words and (ends or event.type in SEGMENT_ENDS):
-            yield from self.end_words(event, notes_of(run), prefix)
-        if self.chat and is_prompt(event):
-            yield from self.prompt(event, prefix)
-        if ends:
-            self.last.open.pop(run, None)
-            if self.kind not in ("", "asked"):  # else prompts alone are shown
-                answered = self.final and self.kind == "said"
-                self.kind = "answered" if answered else "ended"
+    def ended(self, _kept: TextRecord) -> None:
+        if self.kind not in ("", "asked"):  # else prompts alone are shown
+            answered = self.final and self.kind == "said"
+            self.kind = "answered" if answered else "ended"
 
-    def prompt(self, event: Any, prefix: str) -> Iterator[bytes]:
-        lead, lines = f"{prefix}> ", words_of(event).strip().split("\n")
+    def tell(self, _kept: TextRecord, _kind: str, text: str, *_: Any) -> None:
+        """Show a prompt."""
+        lead, lines = "> ", text.split("\n")
         self.blank = int(self.kind == "asked")
-        yield from self.apart("asked")
+        self.apart("asked")
         if self.screen.fd is not None and not self.view.whole:
             shown = (escape_line(line.expandtabs()) for line in lines)
-            lines = [*first_rows([*filter(str.strip, shown)], self.screen.width() - len(lead))]
-        yield from self.below(lines if any(lines) else (), lead, BOLD)
+            room = self.screen.width() - len(self.prefix + lead)
+            lines = [*first_rows([*filter(str.strip, shown)], room)]
+        self.below(lines if any(lines) else (), lead, BOLD)
 
-    def end_words(self, event: Event, notes: RunNotes, prefix: str) -> Iterator[bytes]:
-        yield from self.rows(end_words(event, notes, final=self.final), notes, prefix)
-        notes.fence, notes.has_text = "", False
+    def end_lines(self, kept: TextRecord) -> None:
+        *whole, rest = "".join(kept.words).split("\n")
+        kept.words[:] = (rest,)
+        self.rows(whole, kept)
 
-    def rows(self, lines: Iterable[str], notes: RunNotes, prefix: str) -> Iterator[bytes]:
+    def end_words(self, kept: TextRecord, words: str, kind: str = "said") -> None:
+        if kind == "said":
+            self.rows(words.removesuffix("\n").split("\n") if words else (), kept)
+            kept.fence, kept.has_text = "", False
+        elif thoughts := words.strip():
+            self.apart("said")
+            self.below(thoughts.split("\n"), "~ ", DIM)
+
+    def rows(self, lines: Iterable[str], kept: TextRecord) -> None:
         """Lines of words, wrapped on a terminal."""
-        room, terminal = self.screen.width() - len(prefix), self.screen.fd is not None
+        room, terminal = self.screen.width() - len(self.prefix), self.screen.fd is not None
         for said in lines:
-            notes.has_text = notes.has_text or said.strip() != ""
-            if not notes.has_text:  # blank lines before the first that isn't
+            kept.has_text = kept.has_text or said.strip() != ""
+            if not kept.has_text:  # blank lines before the first that isn't
                 continue
             if self.screen.glyphs and not said.strip():
                 self.blank += 1
                 continue
-            yield from self.apart("said")
+            self.apart("said")
             line = escape_line(said.expandtabs() if terminal else said)
             rows: Iterable[str] = (line,)
             if terminal:
-                fence, notes.fence = notes.fence, fence_after(notes.fence, line)
-                if not fence and not notes.fence:  # code keeps its lines
+                fence, kept.fence = kept.fence, fence_after(kept.fence, line)
+                if not fence and not kept.fence:  # code keeps its lines
                     styled = style_words(line) if self.screen.color else line
                     rows = carry_style(wrap(styled, room))
             for row in rows:
-                yield encode_line(prefix + COLONS.sub(r"\1\\x3a", row))
-            notes.below = []
+                self.made.append(encode_line(self.prefix + COLONS.sub(r"\1\\x3a", row)))
+            kept.below = []
 
 
 DIFF_COLORS = {"+": GREEN, "-": RED}
@@ -12518,33 +12578,6 @@ def carry_style(rows: Iterable[str]) -> Iterator[str]:
         yield begun + row + (RESET if style else "")
 
 
-def end_words(event: Event, notes: RunNotes, *, final: bool) -> list[str]:
-    """End a segment: its last line, or, if ``final``, the answer of a run that ends, in lines."""
-    segments, line = notes.speech, notes.partial_line
-    if event.kind == IMPLIED:
-        line.append(segments.held)
-    segments.close()
-    good = event.type == "result" and event.run.succeeded
-    members = details(event) if good else {}
-    asked = structured_answer(members)
-    stated = "" if segments.planned else first_text(members.get("result"), asked)
-    # A filtered stream may hold no other words.
-    rest = "".join(line)
-    # Some say the answer in their last line alone; others repeat words there, the last or all.
-    said, repeated = ("".join(text.split()) for text in (segments.answer, stated))
-    all_said = repeated.endswith(said) and len(repeated) <= segments.letters
-    other = not (said.endswith(repeated) or all_said)
-    if not said or other or (asked and not segments.answer.endswith(stated)):
-        rest = "\n".join(filter(None, (rest, stated)))
-    line.clear()
-    if final:
-        answer = segments.answer or rest
-        if stated and (asked or not repeated.endswith("".join(answer.split()))):
-            answer = stated  # not words that the agent doesn't call its answer
-        rest = answer if good and not event.unprinted else ""
-    return rest.removesuffix("\n").split("\n") if rest else []
-
-
 # ---------------------------------------------------------------- summaries
 #
 # Closing lines: how runs ended, and what they took.
@@ -12556,8 +12589,7 @@ class Summary(Writer):
 
     def __init__(self, view: View, notes: Notes) -> None:
         super().__init__(view, notes)
-        self.follows = view.summary == "stdout"
-        self.screen = view.out if self.follows else view.err
+        self.screen = view.out if view.summary == "stdout" else view.err
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
         for event in events:
@@ -13024,90 +13056,6 @@ def title_of(text: str) -> str:
     return truncate(first.strip("*# "), TITLE)
 
 
-class Record:
-    """What is kept of a run until it has ended."""
-
-    def __init__(self, run: Run) -> None:
-        self.run, self.notes = run, notes_of(run)
-        self.said_ms: int | None = None  # when the words began that are being said
-
-
-class Follower(Writer):
-    """A writer that keeps a record of each run: it is told what was asked, said and thought, what
-    the agent did, and when a run has ended; ``outside`` takes events of none."""
-
-    event_type: type[Event] = SpokenEvent
-    words = acts = chat = True
-    detail = final = False
-    begin = tell = notice = did = part = ended = cast("Any", None)
-
-    def __init__(self, view: View, notes: Notes) -> None:
-        super().__init__(view, notes)
-        self.open: dict[Run, Any] = {}
-
-    def lines(self, events: Iterable[Any]) -> Iterator[bytes]:
-        for event in events:
-            run = event.run
-            if run is None:
-                yield from filter(None, (self.outside(event),))
-                continue
-            kept = self.open[run] = self.open.get(run) or self.begin(run)
-            self.follow(event, kept)
-            if ends_run(event):
-                del self.open[run]
-                yield from filter(None, (self.ended(kept),))
-            elif self.is_full(kept):
-                yield self.part(kept)
-
-    def outside(self, _event: Any) -> bytes:
-        return b""
-
-    def is_full(self, _kept: Any) -> bool:
-        return False
-
-    def follow(self, event: Any, kept: Any) -> None:
-        notes = kept.notes
-        if event.type == "thinking":
-            self.end_words(kept, notes.think(event))
-            if notes.thoughts:
-                kept.said_ms = kept.said_ms or line_time(event)
-            return
-        self.end_words(kept, notes.end_thoughts(), "thought")
-        if self.detail and (waited := notes.end_wait(event)):
-            self.notice(kept, waited)
-        if event.type == "assistant":
-            new = notes.speech.say(event) if self.words else ""
-            if not event.unprinted and not self.final:
-                notes.partial_line.append(new)
-            kept.said_ms = kept.said_ms or (line_time(event) if new else None)
-            return
-        if self.words and (ends_run(event) or event.type in SEGMENT_ENDS):
-            self.end_words(kept, "\n".join(end_words(event, notes, final=self.final)))
-        if self.acts:
-            self.act(event, kept)
-        if self.chat and is_prompt(event):
-            asked, images = words_of(event).strip(), images_in(event.raw)
-            self.tell(kept, "asked", asked, line_time(event), images)
-
-    def end_words(self, kept: Any, words: str, kind: str = "said") -> None:
-        if words.strip():
-            self.tell(kept, kind, words.strip(), kept.said_ms)
-        if words or kind == "said":
-            kept.said_ms = None
-
-    def act(self, event: Event, kept: Any) -> None:
-        """Take what an event ends: a call, or all that go on, the inner ones first."""
-        notes = kept.notes
-        if self.detail and (notice := notice_action(event)):
-            self.notice(kept, notice)
-        if event.finished_call and not event.unprinted:
-            self.did(kept, event.finished_call)
-        if ends_run(event):
-            going = sorted(notes.unfinished(), key=lambda call: -len(notes.ancestors(call.parent)))
-            for number, call in enumerate(going, 1):
-                self.did(kept, call, going=number)
-
-
 class Chapter(Record):
     """A run in a report."""
 
@@ -13244,9 +13192,7 @@ class Document(Follower):
 
     def __init__(self, view: View, notes: Notes) -> None:
         super().__init__(view, notes)
-        self.acts = view.actions == "stdout"
-        self.detail = self.acts and view.detail
-        self.words, self.final, self.chat = view.words, view.final, view.messages == "chat"
+        self.take_what_is_shown(view)
         self.event_type = SpokenEvent if self.words else Event
         self.room = view.max_report or self.most
         self.begun = 0  # chapters so far
@@ -13260,16 +13206,15 @@ class Document(Follower):
         """The kinds of details that an action opens, and how many first and last lines of each."""
         raise NotImplementedError
 
-    def outside(self, event: Any) -> bytes:
+    def outside(self, event: Any) -> None:
         if event.kind == IMPLIED:
-            return self.report()
-        if event.kind == NO_RUN:
+            self.made.append(self.report())
+        elif event.kind == NO_RUN:
             run = Run(None, event.where)
             run.agent, run.reason = "", event.text
             self.ended(self.begin(run))
         elif self.chapters and self.detail and (notice := notice_action(event)):
             self.notice(self.chapters[-1], notice)
-        return b""
 
     def begin(self, run: Run) -> Chapter:
         self.begun += 1
@@ -13497,7 +13442,7 @@ class Markdown(Document):
         if more and "printed" not in step.details:
             outcome += " ..."
         texts = step.label, escape(first), escape(outcome)
-        label, target, outcome = fit_action(*texts, ITEM_COLUMNS, whole=True)
+        label, target, outcome = fit_action(*texts, ITEM_COLUMNS)
         outcome, dots = f"({outcome})" if outcome else "", "..." if newline else ""
         words = STATE_MARKS[step.state], inline(label), code_html(target), dots, inline(outcome)
         line = " ".join(filter(None, words))
@@ -13944,7 +13889,7 @@ SIGNS = {"+": "ins", "-": "del", "@": "b"}
 FILTERS: dict[str, Any] = {
     "bar": time_bar, "beginning": beginning, "brief": brief, "diff": diff_parts,
     "facts": facts_beside, "groups": in_groups, "image": image_name, "links": links_in,
-    "local": local_time, "long": lambda facts: len(facts) > MIN_PART * 3 or "\n" in facts,
+    "local": local_time, "long": lambda facts: len(facts) > 36 or "\n" in facts,
     "plural": plural, "scale": time_scale, "took": time_beside,
     "title": title_of,
     "utc": lambda at: f"{utc(at):%Y-%m-%dT%H:%M:%SZ}",
@@ -14116,7 +14061,7 @@ class StreamJson(CursorLines):
                 yield line.raw.strip()
 
 
-class Table(Writer):
+class Table(Follower):
     """Rows about runs or calls, each an object; on a terminal a table of some of their members."""
 
     columns: ClassVar[tuple[Column, ...]]
@@ -14128,26 +14073,12 @@ class Table(Writer):
         if self.prose and view.err.fd is not None:  # messages would part the rows
             notes.reporter.held = []
 
-    def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
-        for event in events:
-            rows = self.completed(event)
-            if self.grid:
-                yield from self.grid.encode(rows, over=event.run is None and event.kind == IMPLIED)
-            else:
-                yield from map(encode_json, rows)
+    def add(self, row: Mapping[str, Any]) -> None:
+        self.made += self.grid.encode([row]) if self.grid else (encode_json(row),)
 
-    def completed(self, event: Event) -> Iterable[dict[str, Any]]:
-        if event.run is not None:
-            return self.rows(event, notes_of(event.run))
-        return self.rows_without_run(event) if event.kind == NO_RUN else ()
-
-    def rows(self, event: Event, notes: RunNotes) -> Iterable[dict[str, Any]]:
-        """The rows that an event completes."""
-        raise NotImplementedError
-
-    def rows_without_run(self, _event: Event) -> Iterable[dict[str, Any]]:
-        """Those of a FILE without a run."""
-        return ()
+    def outside(self, event: Event) -> None:
+        if self.grid and event.kind == IMPLIED:
+            self.made += self.grid.encode((), over=True)
 
 
 def stated_time(milliseconds: int | None) -> str | None:
@@ -14159,10 +14090,18 @@ def failure_word(run: Run) -> str | None:
     return None if run.succeeded else run.failure
 
 
+class RunRecord(Record):
+    """What a row says of a run besides its totals."""
+
+    prompt = answer = ""
+    unprinted = False
+
+
 class RunTable(Table):
     """A table of the runs: a row for each at its end, whatever its verdict."""
 
-    event_type, words = SpokenEvent, True
+    acts = chat = False
+    begin = RunRecord
     options = Writer.options | {"messages"}
     columns = (
         Column("verdict", 10), Column("agent", 11, 2),
@@ -14176,29 +14115,30 @@ class RunTable(Table):
     def __init__(self, view: View, notes: Notes) -> None:
         super().__init__(view, notes)
         notes.reporter.shows_failures = notes.reporter.held is not None
+        self.words = self.final = view.final
 
-    @property
-    def silent(self) -> bool:
-        return not self.view.final  # it reads prompts, which come whole
+    def outside(self, event: Any) -> None:
+        if event.kind == NO_RUN:
+            row = self.row(RunRecord(Run(None, event.where)))
+            stated = {"verdict": "none", "reason": event.text, "failure": event.subtype}
+            self.add(row | {"run": None, "agent": None} | stated)
+        super().outside(event)
 
-    def rows_without_run(self, event: Any) -> Iterable[dict[str, Any]]:
-        row = self.row(Run(None, event.where), RunNotes(), "")
-        stated = {"verdict": "none", "reason": event.text, "failure": event.subtype}
-        return (row | {"run": None, "agent": None} | stated,)
+    def follow(self, event: Any, kept: RunRecord) -> None:
+        if event.type == "user" and event.parent_tool_use_id is None and not kept.prompt:
+            kept.prompt = words_of(event).strip().partition("\n")[0][:MAX_TARGET]
+        kept.unprinted = event.unprinted and event.kind == END
+        super().follow(event, kept)
 
-    def rows(self, event: Any, notes: RunNotes) -> Iterator[dict[str, Any]]:
-        run, answer, final = event.run, "", self.view.final
-        if event.type == "user" and event.parent_tool_use_id is None and not notes.prompt:
-            notes.prompt = words_of(event).strip().partition("\n")[0][:MAX_TARGET]
-        if final and event.type == "assistant":
-            notes.speech.say(event)
-        elif final and (event.type in SEGMENT_ENDS or ends_run(event)):
-            answer = "\n".join(end_words(event, notes, final=True))
-        if event.kind == IMPLIED or (event.kind == END and not event.unprinted):
-            yield self.row(run, notes, answer)
+    def tell(self, kept: RunRecord, _kind: str, text: str, *_: Any) -> None:
+        kept.answer = text
 
-    def row(self, run: Run, notes: RunNotes, answer: str) -> dict[str, Any]:
-        totals = notes.totals
+    def ended(self, kept: RunRecord) -> None:
+        if not kept.unprinted:
+            self.add(self.row(kept))
+
+    def row(self, kept: RunRecord) -> dict[str, Any]:
+        run, notes, totals = kept.run, kept.notes, kept.notes.totals
         numbers = totals.stated
         counts = collections.Counter(totals.actions) + collections.Counter(totals.nested)
         tools = [
@@ -14211,7 +14151,7 @@ class RunTable(Table):
             "agent": run.agent,
             "model": totals.model or None,
             "models": [{"model": name, **took} for name, took in totals.models.items()],
-            "prompt": notes.prompt or None,
+            "prompt": kept.prompt or None,
             "verdict": totals.verdict,
             "reason": run.reason,
             "failure": failure_word(run),
@@ -14230,7 +14170,7 @@ class RunTable(Table):
             "tokens_cached": numbers.get("from cache"),
             "tokens_cache_written": numbers.get("to cache"),
             "cost_usd": numbers.get("cost"),
-            "answer": answer or None,
+            "answer": kept.answer or None,
             "cwd": notes.cwd or None,
         }
 
@@ -14238,7 +14178,8 @@ class RunTable(Table):
 class CallTable(Table):
     """A table of the calls: a row for each at its end, or at the end of its run."""
 
-    locates, sums = True, False
+    sums = words = chat = False
+    event_type = Event
     columns = (
         Column("status", 10), Column("tool", 12, 1), Column("target", 0),
         Column("outcome", 24, 3), Column("duration_ms", 10, 2, "time", format_duration),
@@ -14249,30 +14190,38 @@ class CallTable(Table):
         super().__init__(view, notes)
         self.going: dict[Any, dict[str, Any]] = {}  # rows of commands in the background, by call
 
-    def completed(self, event: Event) -> Iterator[dict[str, Any]]:
+    def follow(self, event: Event, kept: Record) -> None:
+        self.end_background(event)
+        super().follow(event, kept)
+
+    def outside(self, event: Event) -> None:
+        self.end_background(event)
+        while self.going and event.kind == IMPLIED:
+            self.add(self.going.pop(next(iter(self.going))))
+        super().outside(event)
+
+    def end_background(self, event: Event) -> None:
         """What goes on in the background waits for the notice of its end, which may be the last
         line of all: whether it was stopped is stated nowhere else."""
         key = event.session_id, event.call_id
         if event.subtype == "task_notification" and key in self.going:
             row, status = self.going.pop(key), as_text(details(event).get("status"))
             stopped = status in ("stopped", "killed")
-            yield row | ({"status": "error", "outcome": status} if stopped else {})
-        yield from super().completed(event)
-        over = event.kind == IMPLIED and event.run is None
-        while self.going and (over or len(self.going) > MAX_NAMES):
-            yield self.going.pop(next(iter(self.going)))
+            self.add(row | ({"status": "error", "outcome": status} if stopped else {}))
 
-    def rows(self, event: Event, notes: RunNotes) -> Iterator[dict[str, Any]]:
-        if event.finished_call and not event.unprinted:
-            row, key = self.row(event.finished_call), (event.session_id, event.call_id)
-            goes_on = event.finished_call.begun
-            if goes_on and row["tool"] == "shell" and key not in self.going:
-                self.going[key] = row
-            else:
-                yield row
-        elif ends_run(event):
-            unfinished = {"status": "unfinished", "outcome": None}
-            yield from (self.row(call) | unfinished for call in notes.unfinished())
+    def did(self, _kept: Record, call: FinishedCall, going: int = 0) -> None:
+        row, key = self.row(call), (call.event.session_id, call.event.call_id)
+        if going:
+            self.add(row | {"status": "unfinished", "outcome": None})
+        elif call.begun and row["tool"] == "shell" and key not in self.going:
+            self.going[key] = row
+            if len(self.going) > MAX_NAMES:
+                self.add(self.going.pop(next(iter(self.going))))
+        else:
+            self.add(row)
+
+    def ended(self, kept: Record) -> None:
+        """Its calls are told."""
 
     def row(self, call: FinishedCall) -> dict[str, Any]:
         event, begun = call.event, call.start.event
@@ -14335,7 +14284,6 @@ class Trace(Record):
         self.key = "\0".join(map(str, (run.session, run.where, run.number, run.first_ms)))
         self.trace_id = parent[0] if parent else self.identity("trace", 32)
         self.root, self.parent = self.identity("run", 16), parent[1] if parent else None
-        self.since = round(time.time() * 1000)  # by our clock
         # In milliseconds since 1970, as lines state it: when the first call began, and the last
         # thing happened.
         self.first: int | None = None
@@ -14391,44 +14339,43 @@ class Otlp(Follower):
         found = TRACEPARENT.fullmatch(os.environ.get("TRACEPARENT", ""))
         return Trace(run, (found[1], found[2]) if found else None)
 
-    def is_full(self, trace: Trace) -> bool:
-        return len(trace.spans) >= MAX_SPANS
-
     def tell(self, trace: Trace, kind: str, text: str, *_: Any) -> None:
         trace.told.setdefault(kind, []).append(text)
 
     def follow(self, event: Any, trace: Trace) -> None:
         trace.last = max(filter(None, (trace.last, line_time(event))), default=None)
         super().follow(event, trace)
+        if len(trace.spans) >= MAX_SPANS:
+            self.part(trace)
 
     def time_of(self, call: FinishedCall, trace: Trace) -> tuple[tuple[int, int], str | None]:
         """When a call began and ended, and how that is known: lines state it, else the clock, where
-        the input is live; but these are never mixed in a run. Where a FILE states no time, all has
-        ended when it was last changed."""
+        the input is live; but these are never mixed in a run."""
         span, took = call.span, call.duration_ms or 0
         if span is None and trace.last is not None:
             since = trace.last - took if call.started_ms is None else call.started_ms
             span = since, max(since, trace.last)
-        if span is not None:
-            trace.first = min(span[0], trace.first or span[0])
-            trace.last = max(span[1], trace.last or span[1])
-            return span, None if call.span else "unknown"
-        if self.last.changed_ms:
-            return (self.last.changed_ms - took, self.last.changed_ms), "unknown"
-        begun, now = call.start.started_at, round(time.time() * 1000)
-        clock = round((time.monotonic() - begun) * 1000) if begun else 0
-        return (now - max(took, clock), now), "clock"
+        if span is None:
+            return self.time_by_clock(took, call.start.started_at or time.monotonic())
+        trace.first = min(span[0], trace.first or span[0])
+        trace.last = max(span[1], trace.last or span[1])
+        return span, None if call.span else "unknown"
 
     def time_of_run(self, trace: Trace) -> tuple[tuple[int, int], str | None]:
         """The same for the run, which holds its calls."""
         took, first = trace.notes.totals.took, trace.run.started_ms
-        if first is not None:
-            first = min(first, trace.first or first)
-            return (first, max(first + took, trace.last or first)), None
-        if self.last.changed_ms:
-            return (self.last.changed_ms - took, self.last.changed_ms), "unknown"
-        now = round(time.time() * 1000)
-        return (min(trace.since, now - took), now), "clock"
+        if first is None:
+            return self.time_by_clock(took, trace.notes.since)
+        first = min(first, trace.first or first)
+        return (first, max(first + took, trace.last or first)), None
+
+    def time_by_clock(self, took: int, since: float) -> tuple[tuple[int, int], str]:
+        """The time of what no line dates: where the FILE isn't live, it has ended when that was
+        last changed."""
+        if end := self.last.changed_ms:
+            return (end - took, end), "unknown"
+        now, clock = round(time.time() * 1000), round(1000 * (time.monotonic() - since))
+        return (now - max(took, clock), now), "clock"
 
     def did(self, trace: Trace, call: FinishedCall, going: int = 0) -> None:
         identity = call.event.call_id
@@ -14455,7 +14402,7 @@ class Otlp(Follower):
         why = None if status == "ok" else call.action.outcome or status
         trace.add(f"execute_tool {call.name}", ids, span, fields, why)
 
-    def ended(self, trace: Trace) -> bytes:
+    def ended(self, trace: Trace) -> None:
         run, totals = trace.run, trace.notes.totals
         stated, failure = totals.stated, failure_word(run)
         span, source = self.time_of_run(trace)
@@ -14482,14 +14429,15 @@ class Otlp(Follower):
             )
         ids, why = (trace.root, trace.parent), (run.reason or failure) if failure else None
         trace.add(f"invoke_agent {run.agent}", ids, span, fields, why)
-        return self.part(trace)
+        self.part(trace)
 
-    def part(self, trace: Trace) -> bytes:
+    def part(self, trace: Trace) -> None:
         """A request with the spans so far."""
         spans, trace.spans = trace.spans, []
         scope = {"scope": {"name": "agentfmt", "version": __version__}, "spans": spans}
         resource = {"attributes": attributes({"service.name": trace.run.agent})}
-        return without_halves({"resourceSpans": [{"resource": resource, "scopeSpans": [scope]}]})
+        parts = {"resourceSpans": [{"resource": resource, "scopeSpans": [scope]}]}
+        self.made.append(without_halves(parts))
 
 
 def without_halves(value: Any) -> bytes:
@@ -14513,7 +14461,6 @@ def messages_of(texts: Iterable[str], **more: str) -> str | None:
 # Events in, a document for each run out. It must not know agents.
 
 ATIF = "ATIF-v1.8"  # https://www.harborframework.com/docs/agents/trajectory-format
-MAX_TRAJECTORY = 64 * 1024 * 1024  # bytes of a run's texts in memory; then its document goes on
 
 
 class Trajectory(Record):
@@ -14521,14 +14468,12 @@ class Trajectory(Record):
 
     def __init__(self, run: Run) -> None:
         super().__init__(run)
-        self.name = self.identity = f"{run.label or 'run'}-{run.number}"
-        self.version, self.parts = "unknown", 1
+        self.name, self.version = f"{run.label or 'run'}-{run.number}", "unknown"
         self.documents: dict[str | None, dict[str, Any]] = {}
-        self.size = 0  # bytes of their texts
 
     def steps(self, there: str | None) -> list[dict[str, Any]]:
         if there not in self.documents:
-            identity = self.identity if there is None else f"{self.name}/{there}"
+            identity = self.name if there is None else f"{self.name}/{there}"
             agent = {"name": "subagent", "version": "unknown"}
             made = {"schema_version": ATIF, "trajectory_id": identity, "agent": agent, "steps": []}
             self.documents[there] = made
@@ -14549,7 +14494,6 @@ class Trajectory(Record):
         return last if goes_on else self.step(there, "agent", at)
 
     def tell(self, there: str | None, kind: str, text: str, at: int | None) -> None:
-        self.size += len(text)
         if kind == "asked":
             self.step(there, "user", at, text)
         elif text:
@@ -14575,9 +14519,6 @@ class Atif(Follower):
         elif kind and there is not None and not event.unprinted:
             kept.tell(there, kind, words_of(event), line_time(event))
 
-    def is_full(self, kept: Trajectory) -> bool:
-        return kept.size > MAX_TRAJECTORY
-
     def tell(self, kept: Trajectory, kind: str, text: str, at: int | None, *_: Any) -> None:
         kept.tell(None, kind, text, at)
 
@@ -14586,7 +14527,6 @@ class Atif(Follower):
         step = kept.agent_step(above, call.span[0] if call.span else None, speaks=False)
         made = {"tool_call_id": identity, "function_name": call.name, "arguments": call.arguments}
         step.setdefault("tool_calls", []).append(made)
-        kept.size += len(encode_json(call.arguments))
         result: dict[str, Any] = {"source_call_id": identity}
         if identity in kept.documents and identity != above:
             inner = kept.documents[identity]["trajectory_id"]
@@ -14597,51 +14537,34 @@ class Atif(Follower):
             result["content"] = "\n".join(filter(None, (why, text)))
             extra = {"status": call.status, "duration_ms": call.duration_ms}
             result["extra"] = known_members(extra)
-            kept.size += len(text)
         if len(result) > 1:
             step.setdefault("observation", {"results": []})["results"].append(result)
 
-    def ended(self, kept: Trajectory) -> bytes:
-        run, totals, stated = kept.run, kept.notes.totals, kept.notes.totals.stated
+    def ended(self, kept: Trajectory) -> None:
+        run, totals, numbers = kept.run, kept.notes.totals, kept.notes.totals.stated
         if not kept.steps(None):  # the format's readers want one
             kept.step(None, "system", None, run.reason or "nothing more was said or done")
         metrics = {
             "total_prompt_tokens": totals.tokens_read,
-            "total_completion_tokens": as_count(stated.get("out")),
-            "total_cached_tokens": as_count(stated.get("from cache")),
-            "total_cost_usd": stated.get("cost"),
+            "total_completion_tokens": as_count(numbers.get("out")),
+            "total_cached_tokens": as_count(numbers.get("from cache")),
+            "total_cost_usd": numbers.get("cost"),
             "total_steps": len(kept.steps(None)),
         }
         facts = {
             "verdict": totals.verdict,
             "failure": failure_word(run),
             "reason": run.reason,
-            "started_ms": kept.run.started_ms,
-            "duration_ms": as_count(stated.get("took")),
+            "started_ms": run.started_ms,
+            "duration_ms": as_count(numbers.get("took")),
             "location": run.where,
         }
-        return self.document(kept, final_metrics=known_members(metrics), extra=known_members(facts))
-
-    def part(self, kept: Trajectory) -> bytes:
-        """A document of what is kept so far; another one goes on with it."""
-        kept.parts += 1
-        kept.identity = f"{kept.name}-part-{kept.parts}"
-        self.notes.reporter.message(
-            f"{kept.run} holds more than {format_size(MAX_TRAJECTORY)}: its trajectory goes on in "
-            f"{kept.identity}"
-        )
-        return self.document(kept, continued_trajectory_ref=kept.identity)
-
-    def document(self, kept: Trajectory, **more: Any) -> bytes:
-        run, model = kept.run, kept.notes.totals.model
-        kept.steps(None)
         main, inner = kept.documents.pop(None), [*kept.documents.values()]
-        kept.documents.clear()
-        agent = {"name": run.agent, "version": kept.version, "model_name": model or None}
+        agent = {"name": run.agent, "version": kept.version, "model_name": totals.model or None}
+        stated = {"session_id": run.label or None, "subagent_trajectories": inner or None}
+        more = {"final_metrics": known_members(metrics), "extra": known_members(facts)}
         main["agent"] = known_members(agent)
-        session = {"session_id": run.label or None, "subagent_trajectories": inner or None}
-        kept.size = 0
-        return without_halves(main | known_members(session) | more)
+        self.made.append(without_halves(main | known_members(stated) | more))
 
 
 # ---------------------------------------------------------------- writers
@@ -14657,25 +14580,28 @@ WRITERS: dict[str, type[Writer]] = {
 }  # fmt: skip
 
 
-def pass_on(events: Iterable[Event], others: list[Writer], notes: Notes) -> Iterator[Event]:
-    """Pass each event to other writers after the main one, whose lines theirs follow, or they go to
-    stderr."""
+Beside: TypeAlias = "list[tuple[Writer, Callable[[bytes], object]]]"  # and where their lines go
+
+
+def pass_on(events: Iterable[Event], others: Beside) -> Iterator[Event]:
+    """Pass each event to other writers after the main one."""
     for event in events:
         yield event
-        if event.type in SPOKEN_TYPES:
-            continue
-        for other in others:
-            reporter = notes.reporter
-            write = reporter.out.lines.append if other.follows else reporter.write_output
-            for line in other.lines((event,)):
-                write(line)
+        if event.type not in SPOKEN_TYPES:
+            for other, write in others:
+                for line in other.lines((event,)):
+                    write(line)
 
 
-def make_writers(to: str, view: View, notes: Notes) -> tuple[Writer, list[Writer]]:
+def make_writers(to: str, view: View, notes: Notes) -> tuple[Writer, Beside]:
     """The writer of an output, and those beside it that a view asks for."""
-    others: list[Writer] = [Text(view, notes, aside=True)] if view.actions == "stderr" else []
+    others: Beside = []
+    if view.actions == "stderr":
+        aside = view._replace(out=view.err, actions="stdout", messages="none", headings=False)
+        others.append((Text(aside, notes), notes.reporter.write_output))
     if view.summary:
-        others.append(Summary(view, notes))
+        out = notes.reporter.out.lines.append, notes.reporter.write_output
+        others.append((Summary(view, notes), out[view.summary == "stderr"]))
     return WRITERS[to](view, notes), others
 
 
@@ -14803,12 +14729,12 @@ def convert(
     kind = SpokenEvent if redaction or fail_unless else writer.event_type
     unread = unread_types(writer, only, drop, thinking=thinking)
     counts = limits is not None and limits.counts
-    silent = writer.silent and not (fail_on or fail_unless or counts)
-    read = kind, to, (writer, *others), redaction, unread
-    maker = make_maker(*read, silent=silent, counts=counts)
+    silent = not (writer.words or writer.thinking or fail_on or fail_unless or counts)
+    writers = writer, *(other for other, _ in others)
+    maker = make_maker(kind, to, writers, redaction, unread, silent=silent, counts=counts)
     selection = Selection(only, drop, reporter.failure) if only or drop else None
     gates = (fail_on, fail_unless, limits, runs_in, selection.selects if selection else ALL_RUNS)
-    runs = Runs(reporter, *gates, locates=writer.locates, tells=not view.summary)
+    runs = Runs(reporter, *gates, tells=not view.summary)
     sessions = Sessions(dialect, maker, runs)
     reread = functools.partial(read_event, kind)
     redactor = Redactor(redaction, reread, max_wait) if redaction else None
@@ -14817,8 +14743,8 @@ def convert(
     def write(events: Iterable[Event]) -> None:
         events = selection.shown(events) if selection else events
         events = shortener.cut(events, reread) if shortener and writer.prose else events
-        events = notes.keep(events, (writer, *others))
-        lines = writer.lines(pass_on(events, others, notes) if others else events)
+        events = notes.keep(events, writers)
+        lines = writer.lines(pass_on(events, others) if others else events)
         out.write(map(shortener.fit, lines) if shortener and not writer.prose else lines)
         out.flush()
 

@@ -244,18 +244,6 @@ def test_a_long_run_is_written_in_several_requests(monkeypatch: pytest.MonkeyPat
     assert [len(spans_of(line)) for line in ended.stdout.splitlines()] == [2, 2, 2]
 
 
-def test_a_trajectory_that_is_too_long_goes_on_in_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(agentfmt, "MAX_TRAJECTORY", 1000)
-    asked = event("user", message={"content": "x" * 400})
-    ended = convert([init(), *[asked] * 6, result()], "-t", "atif")
-    for document in ended.objects:
-        atif.Trajectory.model_validate(document)
-    assert [len(one["steps"]) for one in ended.objects] == [3, 3, 1]
-    following = [one.get("continued_trajectory_ref") for one in ended.objects]
-    assert following == [one["trajectory_id"] for one in ended.objects[1:]] + [None]
-    assert ended.stderr.count("its trajectory goes on in") == 2
-
-
 @pytest.mark.parametrize("value", ["\ud800", "\0", "1e999", "::error::", 10**400, -5, [], {"a": 1}])
 @pytest.mark.parametrize("to", ["otlp", "atif"])
 def test_odd_members_break_no_form(value: object, to: str) -> None:
