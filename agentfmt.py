@@ -2189,7 +2189,7 @@ class Source:
         self.at = 0  # the number of the current line, or object
         self.documents = False  # JSON that is not lines
         self.looks_like = ""  # the format of a FILE that is no stream, and a hint, once it is known
-        self.head = b""  # its first bytes
+        self.head = b""  # its first bytes, but blanks
         self.has_run_begun = False  # an event has opened a run, as an end alone does not
         self.prose = ""  # the last line of prose since a run ended, usually why the next one fails
         self.due = ""  # what its last line begins, and the next one may go on with
@@ -2214,7 +2214,7 @@ class Source:
         """The same chunks, of which the first bytes are noted."""
         for chunk in arriving:
             if len(self.head) < HEAD:
-                self.head += chunk[:HEAD]
+                self.head = (self.head + chunk[:HEAD]).removeprefix(BOM).lstrip(BLANKS)
             yield chunk
 
     def where(self) -> str:
@@ -2453,10 +2453,8 @@ def story_of(reporter: Reporter, file: Source) -> tuple[str, str, str]:
 # Frames of whole lines or documents, envelopes of log collectors, lines to events.
 # Chunks in, events out; a damaged line affects no other. It must not know agents or runs.
 
-# Heads of a FILE that may become either, and of documents: the first line that isn't blank is `{`
-# alone, `[` alone, or `[` followed by `{`.
-UNDECIDED = regex(rb"(?:\xef(?:\xbb(?:\xbf)?)?)?[ \t\r\n]*(?:[{\[][ \t\r]*)?")
-DOCUMENTS = regex(rb"[ \t\r\n]*(?:[{\[][ \t\r]*\n|\[[ \t\r]*\{)")
+# How documents begin: their first line is `{` alone, `[` alone, or `[` followed by `{`.
+DOCUMENTS = regex(rb"[{\[][ \t\r]*\n|\[[ \t\r]*\{")
 
 
 class RejectedPiece(NamedTuple):
@@ -2475,17 +2473,17 @@ def read_frames(
 ) -> Iterator[Frame]:
     """Blocks of whole lines from the chunks of one FILE; an empty block for an empty chunk.
     ``limit``: bytes of a line."""
-    head, arriving = b"", source.with_head(arriving)
-    for chunk in arriving:
-        if not chunk:
-            yield b""
-        head += chunk
-        if len(head) > BLOCK or not UNDECIDED.fullmatch(head):
-            break
-    head = head.removeprefix(BOM)
-    source.documents = DOCUMENTS.match(head) is not None
-    framing = document_frames if source.documents else line_frames
-    yield from framing(itertools.chain((head,), arriving), limit)
+    frames = line_frames(source.with_head(arriving), limit)
+    for frame in frames:
+        source.documents = DOCUMENTS.match(source.head) is not None
+        if source.documents:
+            source.at = 0
+            yield from document_frames(itertools.chain((frame,), frames), limit)
+        elif isinstance(frame, RejectedPiece) or frame.strip(BLANKS + BOM):
+            yield frame
+            yield from frames
+        else:
+            yield frame
 
 
 def line_frames(arriving: Iterable[bytes], limit: int) -> Iterator[Frame]:
@@ -2531,79 +2529,64 @@ def lines_of(block: bytes) -> list[bytes]:
     return [block] if alone and block else io.BytesIO(block).readlines()
 
 
-def document_frames(arriving: Iterable[bytes], limit: int) -> Iterator[Frame]:
+def document_frames(frames: Iterable[Frame], limit: int) -> Iterator[Frame]:
     """A line for each object of several lines or of an array; between them may be lines of prose.
 
     An object ends with the brace that closes it, outside its strings, which hold no line break. Its
     bytes stay: a parser would spell numbers anew, and lone surrogates.
     """
-    text, at = bytearray(), 0  # what is incomplete, and how much of it has been looked at
-    depth, quoted, cut = 0, False, False  # braces; within a string? was the begin rejected?
-    for arrived in itertools.chain(arriving, (None,)):
-        if arrived == b"":
-            yield b""  # silence
+    text, depth, cut = bytearray(), 0, False  # of the open object; was its begin rejected?
+    for frame in frames:
+        if isinstance(frame, RejectedPiece):
+            yield frame._replace(data=bytes(text) + frame.data)
+            text, cut = bytearray(), depth > 0
             continue
-        text += arrived or b""
-        begin = 0
-        if quoted:
-            at, quoted = end_of_string(text, at)
-        for mark in BRACES.finditer(text, at):
-            if mark[1] is not None:  # a string that is incomplete
-                at, quoted = mark.start(1), True
-            elif text[mark.start()] == ord("{"):
-                if not depth:
-                    yield from lines_between(text[begin : mark.start()])
-                    begin = mark.start()
-                depth += 1
-            elif text[mark.start()] == ord("}") and depth:
-                depth -= 1
-                if not depth:
-                    yield object_line(text[begin : mark.end()], limit, cut=cut)
-                    begin, cut = mark.end(), False
-        end = at = at if quoted else len(text)
-        if not depth:
-            whole = arrived is None or end - begin > limit
-            end = end if whole else max(begin, text.rfind(b"\n", begin) + 1)
-            yield from lines_between(text[begin:end])
-            begin, quoted = end, False
-        elif arrived is None or end - begin > limit + BLOCK:
-            piece = bytes(text[begin:end]) + b"\n" * (arrived is None)
-            yield RejectedPiece(piece, "" if cut else too_long(limit) if arrived else CUT_OFF)
-            begin, cut = end, True
-        at -= begin
-        del text[:begin]
+        if not frame:
+            yield b""  # silence
+        for line in lines_of(frame):
+            for part, deep in at_braces(line, depth):
+                if not depth and part[:1] != b"{":
+                    if part.strip(BLANKS + BOM + b"[],"):
+                        yield part
+                    continue
+                text += part
+                if not deep:
+                    yield RejectedPiece(bytes(text + b"\n")) if cut else one_line(bytes(text))
+                    text, cut = bytearray(), False
+                depth = deep
+            if len(text) > limit:
+                yield RejectedPiece(bytes(text), "" if cut else too_long(limit))
+                text, cut = bytearray(), True
+    if depth:
+        yield RejectedPiece(bytes(text + b"\n"), "" if cut else CUT_OFF)
 
 
 CUT_OFF = "the document ends too early"
-IN_STRING = regex(rb'[^"\\\n]*(?:\\.[^"\\\n]*)*')
-BRACES = regex(rb'[{}]|"[^"\\\n]*(?:\\.[^"\\\n]*)*(?:"|(\\?\Z))')
+BRACES = regex(rb'[{}]|"[^"\\]*(?:\\.[^"\\]*)*"?')
 
 
-def end_of_string(text: bytearray, at: int) -> tuple[int, bool]:
-    """The position behind the string that goes on here; and whether more of it may follow."""
-    end = cast("re.Match[bytes]", IN_STRING.match(text, at)).end()
-    goes_on = bytes(text[end : end + 2]) in (b"", b"\\")
-    return end + (text[end : end + 1] == b'"'), goes_on
+def at_braces(line: bytes, depth: int) -> Iterator[tuple[bytes, int]]:
+    """A line in parts that begin and end where objects do, and how many braces are open then."""
+    begin = 0
+    for mark in BRACES.finditer(line):
+        before, depth = depth, max(depth + (mark[0] == b"{") - (mark[0] == b"}"), 0)
+        if before + depth == 1:
+            end = mark.end() if before else mark.start()
+            yield line[begin:end], 0
+            begin = end
+    yield line[begin:], depth
 
 
-def lines_between(text: bytearray) -> Iterator[bytes]:
-    """The lines between objects that hold more than the brackets and commas of arrays."""
-    return (line for line in io.BytesIO(text) if line.strip(b"[], \t\r\n"))
-
-
-def object_line(text: bytearray, limit: int, *, cut: bool) -> Frame:
+def one_line(line: bytes) -> bytes:
     """An object of several lines in one, without blanks between its tokens. If it is no JSON, it
     stays so: no end of a line becomes a part of a string."""
-    if cut:
-        return RejectedPiece(bytes(text + b"\n"))
-    line = bytes(text)
     if b"\n" in line:
         try:
             line = msgspec.json.format(line, indent=-1)
         except DECODE_ERRORS:  # also for a lone surrogate
             value = decoded(line)
             line = line.replace(b"\n", b"\r") if value is None else encode_json(value)
-    return RejectedPiece(line + b"\n", too_long(limit)) if len(line) > limit else line + b"\n"
+    return line + b"\n"
 
 
 def too_long(limit: int) -> str:
@@ -2619,7 +2602,6 @@ MAX_LAYERS = 2  # of envelopes: one collector may read what another wrote
 COLLECTED = frozenset(("log", "logs", "container", "docker", "syslog", "journald", "file", "stdin"))
 STREAMS = (b"stdout", b"stderr")
 WRITERS_OF_PIECES = ("stream", "container_id", "CONTAINER_ID", "kubernetes")
-LABELS_PREFIX = regex(rb'[^{]{0,256}\{(?:\w+="[^"\\]*(?:\\.[^"\\]*)*",? ?)+\}\s')  # logcli's
 CRI_LINE = regex(
     rb"[0-9]\S* (?:(stdout|stderr) ([PF])(?::\S*)? |[0-9a-f]{2}([OE])[ +])(.*)", re.DOTALL
 )  # or GitLab's, which says of a piece that it follows one
@@ -2714,29 +2696,20 @@ class Pieces:
         return [RejectedPiece(bytes(line + b"\n"), too_long(self.limit))] if long else []
 
 
+# What a terminal takes for a command: to set a title or a color, to move, to clear the screen.
+TERMINAL_CODES = regex(rb"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-?]*[ -/]*([@-~])")
+MOVES = b"ABCDEFGHJKf"
+
+
 def stripped(line: bytes) -> bytes:
-    """A line without blanks, codes for a terminal, and the NULs of a log that was truncated while
-    it was written."""
-    return without_codes(line.lstrip(BLANKS + b"\0").rstrip(BLANKS))
-
-
-# What a terminal takes for a command: to set a title or a color, to clear the screen.
-TERMINAL_CODES = regex(rb"(?:\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-?]*[ -/]*[@-~]|[ \t\r])+")
-
-
-DRAWN_OVER = regex(rb"\r|\x1b\[[0-9;]*[A-HJKf]")
-
-
-def without_codes(text: bytes) -> bytes:
-    """A line without the codes for a terminal before its object and behind it: none is in JSON; nor
-    is what a terminal draws over, such as a bar of progress without an end of line."""
+    """A line without blanks, codes for a terminal, the NULs of a log that was truncated while it
+    was written, and what a terminal draws over, as a bar of progress without an end of line."""
+    text = line.removeprefix(BOM)
+    if b"\x1b" in text:
+        text = TERMINAL_CODES.sub(lambda code: b"\r" * ((code[1] or b"m") in MOVES), text)
     brace = text.find(b"{")
-    if brace > 0 and DRAWN_OVER.search(text, 0, brace):
-        text = text[brace:]
-    before = TERMINAL_CODES.match(text) if text[:1] == b"\x1b" else None
-    text = text[before.end() :] if before else text
-    end = text.find(b"\x1b")
-    return text[:end] if end > 0 and TERMINAL_CODES.fullmatch(text, end) else text
+    text = text[brace:] if b"\r" in text[: max(brace, 0)] else text
+    return text.lstrip(BLANKS + b"\0").rstrip(BLANKS)
 
 
 class Rejected(NamedTuple):
@@ -2755,7 +2728,6 @@ NO_EVENT = Rejected(None)
 # kind of the prefix of the object.
 Wrapping: TypeAlias = "tuple[tuple[str, str, bytes] | str, ...]"
 BARE: Wrapping = ("",)
-EVENTS_PROBED = 100  # that have none, and open no run, after which none is expected
 
 
 class Reader:
@@ -2784,9 +2756,7 @@ class Reader:
         self.layers = {"auto": MAX_LAYERS, "none": 0}.get(unwrap, 1)  # of envelopes, at most
         self.wrapping: Wrapping | None = None  # of each event, once one has opened a run
         self.last: Wrapping = BARE  # of the last event
-        self.bare = 0  # how many events had none
         self.alone = True  # one line at most has been wrapped so
-        self.head = b""  # how the last envelope begins
 
     def read(self, frame: Frame) -> Iterable[tuple[bytes, Any]]:
         """The lines of a frame with their events; whoever takes them counts those that pass."""
@@ -2833,8 +2803,8 @@ class Reader:
             yield from self.examine((self.wrapping or self.last)[:-1], bytes(text))
 
     def decide(self) -> Wrapping | None:
-        """What each event of the FILE is wrapped in, if one has opened a run, or many have not."""
-        if self.wrapping is None and (self.source.has_run_begun or self.bare > EVENTS_PROBED):
+        """What each event of the FILE is wrapped in, if one has opened a run."""
+        if self.wrapping is None and self.source.has_run_begun:
             self.wrapping = self.last
         return self.wrapping
 
@@ -2852,8 +2822,6 @@ class Reader:
         if piece is None:
             yield layers, line
             return
-        if not layers:
-            self.head = line[: line.find(b":") + 1]
         brace = 0 if piece.place == CRI else line.find(b"{")
         prefix = prefix_kind(line[:brace]) if brace else ""
         for whole in self.pieces.join((layers, piece.place, piece.writer), piece):
@@ -2895,27 +2863,17 @@ class Reader:
                 if expected in (None, wrapping):
                     self.alone = expected is None
                     self.last = wrapping
-                    self.bare += wrapping == BARE
                     yield from found
                     return
                 found = Rejected(None, text[len(prefix) :])
-            elif not self.is_damaged(text, wrapping):
+            elif wrapping[-1] != (expected or BARE)[-1]:
                 found = NO_EVENT
         yield line.removesuffix(b"\n") + b"\n", found
-
-    def is_damaged(self, text: bytes, wrapping: Wrapping) -> bool:
-        """Is a line that can't be decoded wrapped as the others are, or a broken envelope?"""
-        if self.head and text.startswith(self.head):
-            return not object_in(text)
-        expected = self.decide()
-        return wrapping == expected if expected else wrapping[-1] == ""
 
     def find_events(self, text: bytes) -> tuple[bytes, list[tuple[bytes, Event]] | Rejected]:
         """What stands before the events in a line, and each with its line. There may be several:
         of files that were joined without LF between them, or in an array."""
-        labels = LABELS_PREFIX.match(text)
-        start = labels.end() if labels else 0
-        brace = text.find(b"{", start, start + MAX_PREFIX + 1)
+        brace = text.find(b"{", 0, MAX_PREFIX + 1)
         if text[:1] == b"[" and (several := self.read_several(text)):
             return b"", several
         if not text[:4].isascii() and (what := foreign_form(text)):
@@ -2949,7 +2907,7 @@ class Reader:
 def prefix_kind(prefix: bytes) -> str:
     """What the prefixes of a log collector's lines have in common: everything but numbers, levels,
     and the names of months, days, halves of a day and time zones."""
-    text = prefix.removeprefix(BOM).decode("utf-8", "replace")
+    text = prefix.decode("utf-8", "replace")
     kind = re.sub(r"[0-9]+(?:[.,:][0-9]+)*", "0", VARYING.sub("0", text))
     return " ".join(kind.split()) or ("blank" if text else "")
 

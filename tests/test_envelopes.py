@@ -337,7 +337,7 @@ def test_gitlab_splits_lines() -> None:
 # ---------------------------------------------------------------- one wrapping for a FILE
 
 SUCCESS = result()
-FAILURE = result(is_error=True) + event("error", sessionID="s", error="no") + b"{\n"
+FAILURE = result(is_error=True) + event("error", sessionID="s", error="no") + b"x {\n"
 
 
 def prefixed(prefix: str) -> Wrap:

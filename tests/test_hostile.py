@@ -66,7 +66,7 @@ TABLES: Mapping[str, Iterable[Any]] = {
     "form": [form.between.encode() for form in agentfmt.FORMS],
     "quote": [b"[%b\n]" % quote for quote in agentfmt.QUOTE_ENDS],
     "begin": agentfmt.IMAGES.values(),
-    "source": [agentfmt.UNDECIDED.pattern, agentfmt.DOCUMENTS.pattern],
+    "source": [agentfmt.DOCUMENTS.pattern],
 } | dict.fromkeys(
     "pattern mistake fnmatch numbered escaped named whole fence reason some end".split(), ()
 )
