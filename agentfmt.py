@@ -9252,10 +9252,10 @@ PEM_BODY = regex(rb"(?:(?!-----)[\s\S]){0,200}?(?=[A-Za-z/]{0,60}[0-9+])[A-Za-z0
 
 def private_keys(text: bytes) -> Iterator[Span]:
     """The private keys whose first lines are more than mentioned."""
-    position = 0
+    position, last = 0, len(text.rstrip())
     for begin in PEM_BEGIN.finditer(text):
         start, behind = begin.span()
-        if start >= position and (PEM_BODY.match(text, behind) or not text[behind:].strip()):
+        if start >= position and (PEM_BODY.match(text, behind) or behind == last):
             end = PEM_END.search(text, behind)
             position = end.end() if end else len(text)
             yield start, position, "private-key"
@@ -9317,25 +9317,21 @@ def spellings(value: str) -> set[bytes]:
         urls |= {quote_plus(data), quote(quote(data, safe=""))}
         shown |= urls | {re.sub("%..", lambda code: code[0].lower(), url) for url in urls}
         shown |= {whole, html.escape(whole), re.sub(r"([^\w\n])", r"\\\1", whole)}
-        shown |= {again for text in in_json(whole) for again in (text, text.replace("/", "\\/"))}
+        once = in_json({whole})
+        once |= {one.translate(IN_HTML) for one in once}
+        twice = in_json(once)
+        inside = once | twice | in_json(twice)  # JSON in JSON, and inside of that
+        shown |= inside | {text.replace("/", "\\/") for text in inside}
         shown |= in_base64(data) | {data.hex(), data.hex().upper()}
     halves = {ASTRAL.sub(lambda char: surrogates(char[0]), text) for text in shown}
     return {to_utf8(text) for text in shown | halves}  # events may cut a pair
 
 
-def in_json(text: str) -> set[str]:
-    """How JSON spells a text, also with what is safe in HTML, and JSON inside JSON, and inside of
-    that."""
+def in_json(texts: set[str]) -> set[str]:
+    """How JSON spells texts."""
     import json
 
-    plain, in_ascii = (
-        json.dumps(text, ensure_ascii=ascii_only)[1:-1] for ascii_only in (False, True)
-    )
-    spelled = last = {plain, in_ascii, plain.translate(IN_HTML)}
-    for _ in range(2):
-        last = {json.dumps(text, ensure_ascii=to)[1:-1] for text in last for to in (False, True)}
-        spelled = spelled | last
-    return spelled
+    return {json.dumps(text, ensure_ascii=to)[1:-1] for text in texts for to in (False, True)}
 
 
 def in_base64(data: bytes) -> set[str]:
@@ -10042,7 +10038,15 @@ INSERTED = regex(
     rb"(?i)\binsert\s+into\s+[\w.`\"\[\]\\]{1,80}\s*\(([^()]{1,1000})\)(?:\s|\\+n)*values(?:\s|\\+n)*"
 )
 ROW = regex(rb"(?:\s|\\+n|,)*\(((?:'[^'\n]{0,256}'|\"[^\"\n]{0,256}\"|[^()'\"]){0,2000})\)")
-FIELD = regex(rb"'([^'\n]{0,256}?)\\*'|\"([^\"\n]{0,256}?)\\*\"|,")
+FIELD = regex(rb"(?:'[^'\n]*'|\"[^\"\n]*\"|[^,'\"])+")
+
+
+def cell_secret(name: str, text: bytes, begin: int, end: int) -> Iterator[Span]:
+    """The value of a table's cell below a name, if it is that of a secret."""
+    value = text[begin:end].strip(b" \t\r\n\"'`\\")
+    if value and ends_of(name) and not is_plain(name, value.decode("utf-8", "replace"), HUMAN):
+        begin = text.index(value, begin)
+        yield begin, begin + len(value), "assignment"
 
 
 def sql_secrets(text: bytes) -> Iterator[Span]:
@@ -10051,14 +10055,10 @@ def sql_secrets(text: bytes) -> Iterator[Span]:
         names = [from_utf8(name.strip(b' \t\r\n`"[]\\')) for name in head[1].split(b",")]
         at = head.end()
         while row := ROW.match(text, at):
-            at, column = row.end(), 0
-            for field in FIELD.finditer(text, *row.span(1)):
-                if field[0] == b",":
-                    column += 1
-                elif column < len(names) and ends_of(name := names[column]):
-                    number = field.lastindex or 1
-                    if not is_plain(name, field[number].decode("utf-8", "replace"), HUMAN):
-                        yield *field.span(number), "assignment"
+            at = row.end()
+            for name, field in zip(names, FIELD.finditer(text, *row.span(1)), strict=False):
+                if field[0].endswith((b"'", b'"')):
+                    yield from cell_secret(name, text, *field.span())
 
 
 # ---------------------------------------------------------------- plain readings
@@ -10188,7 +10188,6 @@ def carried_back(spans: Iterable[Span], froms: Any, tos: Any) -> Iterator[Span]:
 
 
 BASE64 = b"+/" + ALPHANUMERIC
-ROUNDS = 8  # of searching again: bounded, so time stays linear
 LONG_STRING = 4096  # of base64: more than any token has
 LIKE_BASE64 = regex(rb"[A-Za-z0-9+/]{64}")
 MASK = b"\f"  # stands for each byte of a marker: a blank that no form allows
@@ -10263,11 +10262,8 @@ def columns(text: bytes) -> Iterator[Span]:
                 continue
             done = row.end()  # no row is the head of another table
             for name, at, cell in zip(names, starts, ends.split(row[0]), strict=True):
-                value = cell.strip(b" \t\"`'")
-                shown = value.decode("utf-8", "replace")
-                if value and ends_of(name) and not is_plain(name, shown, HUMAN):
-                    begin = row.start() + at + cell.index(value)
-                    yield begin, begin + len(value), "assignment"
+                begin = row.start() + at
+                yield from cell_secret(name, text, begin, begin + len(cell))
 
 
 def next_name(text: bytes, position: int, limit: int) -> tuple[int, int, str] | None:
@@ -10349,14 +10345,11 @@ class Scanner:
         self.copies: Learnt | None = None  # of the run whose events are being redacted
         self.recent: dict[Any, list[Span]] = {}  # what was found in the last texts
         self.patterns = {name: user_expression(name, text) for name, text in patterns.items()}
-        self.always: list[Finder] = [
-            functools.partial(matches, *named) for named in self.patterns.items()
-        ]
         starts = sorted({escaped(form[:TELLTALE]) for form in self.known.forms})
-        hints = [*(rule.hint() for rule in RULES), r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY", *starts]
         self.finders: list[Finder] = [functools.partial(rule_spans, rule) for rule in RULES]
-        self.finders += [private_keys, *[self.known.spans] * len(starts)]
-        self.hints = hints
+        self.finders += [private_keys]
+        self.hints = [*(rule.hint() for rule in RULES), r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY"]
+        hints = [*self.hints, *starts]
         # What begins with a word is looked for apart from what begins with a sign or any letter: an
         # automaton for both would have three times as many states as both of them. In a raw line an
         # escape may hide any character except blanks, quotes and backslashes; a user's pattern may
@@ -10459,10 +10452,9 @@ class Scanner:
     def spans(self, text: bytes, *, whole: bool = True) -> list[Span]:
         """The spans of secrets in order; overlapping ones are merged.
 
-        What is found in the text and what is found in its plain reading are united. A marker in the
-        place of a secret may make a secret of what stands beside it: looked for until there is
-        none, or redacting twice would change something. ``whole``: else the text is words that come
-        line by line. What an agent prints comes some times in a row: as its line, and as events.
+        What is found in the text and what is found in its plain reading are united. ``whole``: else
+        the text is words that come line by line. What an agent prints comes some times in a row: as
+        its line, and as events.
         """
         asked = text, whole, self.copies, len(self.copies.forms if self.copies else "")
         if asked not in self.recent:
@@ -10473,46 +10465,36 @@ class Scanner:
         text = self.masked(text)
         changes = plain_reading(text)
         if not changes:
-            return merged(self.search(text, whole))
+            return self.search(text, whole)
         found = self.search(splice(text, changes), whole)
         return merged([*carried_back(found, *sources(text, changes)), *self.given(text)])
 
     def given(self, text: bytes) -> list[Span]:
         """The spans of what the user names: known values, and matches of patterns."""
-        found = (finder(text) for finder in self.always)
-        return [*shown_in(text, self.known), *itertools.chain.from_iterable(found)]
+        found = [span for name in self.patterns for span in self.matches(name, text)]
+        return [*shown_in(text, self.known), *found]
 
     def search(self, text: bytes, whole: bool) -> list[Span]:
-        """The spans of secrets in a text as it stands, until there are no more beside them. Known
-        values hide nothing of what is found without them: they are looked for when all else is."""
+        """The spans of secrets in a text as it stands, and of what these make known."""
         skipped = [(a, b) for (_, a), (b, _) in itertools.pairwise(self.stretches(text))]
         bare = splice(text, [(begin, end, b"B" * (end - begin)) for begin, end in skipped])
-        spans, areas, known = list[Span](), [(0, len(text), "")], None  # where names are looked for
-        for _ in range(ROUNDS):
-            more = self.found(mask(bare, spans) if spans else bare, areas, whole)
-            if not more and known is None:
-                more = known = [*self.known_in(text, spans, whole)]
-            if not more:
-                break
-            spans = merged(more + spans)
-            areas = merged([(max(begin - 2 * NEAR, 0), end + NEAR, "") for begin, end, _ in more])
-        return spans
-
-    def found(self, text: bytes, areas: list[Span], whole: bool) -> list[Span]:
-        """What the finders find in a text, and values behind the names in some areas."""
-        seen = any(look.match(text) for look in self.first_looks)
-        numbers = sorted(self.which.Match(text) or ()) if seen else ()
-        finders = [*(self.finders[number] for number in numbers), *self.always]
-        finders += self.over_lines if whole else []
-        found = [span for finder in dict.fromkeys(finders) for span in finder(text)]
-        return found + [span for begin, end, _ in areas for span in self.assigned(text, begin, end)]
-
-    def known_in(self, text: bytes, spans: list[Span], whole: bool) -> Iterator[Span]:
-        """The spans of values that are known, or become known by what was found."""
-        yield from shown_in(text, self.known)
+        seen = any(look.match(bare) for look in self.first_looks)
+        numbers = sorted(self.which.Match(bare) or ()) if seen else ()
+        finders = [self.finders[number] for number in numbers] + self.over_lines * whole
+        found = [span for finder in finders for span in finder(bare)]
+        spans = merged([*found, *self.assigned(bare)])
         if self.copies is not None:
-            yield from shown_in(text, self.copies)
-            yield from self.copies.taught(text, spans, whole=whole)
+            spans += [*shown_in(text, self.copies), *self.copies.taught(text, spans, whole=whole)]
+        return merged(spans + self.given(text))
+
+    def matches(self, name: str, text: bytes) -> Iterator[Span]:
+        """The matches of a user's pattern in each line, as in deltas, outside markers."""
+        pattern = self.patterns[name]
+        for line in UNMARKED_LINE.finditer(text):
+            for match in pattern.finditer(line[0]):
+                first, last = match.span(1 if pattern.groups else 0)
+                if first < last:
+                    yield line.start() + first, line.start() + last, name
 
     def masked(self, text: bytes) -> bytes:
         """A text with its markers made unrecognizable; positions stay."""
@@ -10540,10 +10522,11 @@ class Scanner:
         """Is a text cut off within a known value, or the first line of a private key?"""
         return text.endswith(self.known.heads) or KEY_BEGUN.search(text) is not None
 
-    def assigned(self, text: bytes, position: int, limit: int) -> Iterator[Span]:
+    def assigned(self, text: bytes) -> Iterator[Span]:
         """The spans of values assigned to secret names, without the full stop of their sentence. A
-        rejected value consumes nothing. ``limit``: where names begin at most."""
-        while name := next_name(text, position, limit):
+        rejected value consumes nothing."""
+        position = 0
+        while name := next_name(text, position, len(text)):
             span = assigned_value(text, *name)
             position = span[1] if span else name[1]
             if span:
@@ -10566,7 +10549,9 @@ class Scanner:
             for number in sorted(self.beginnings.Match(tail) or ())
             if (match := expression(RULES[number].beginning()).search(tail)) and match.group(1)
         ]
-        return [*((start, len(text), name) for start, name in starts), *self.known.begun(text)]
+        spans = [(start, len(text), name) for start, name in starts]
+        values = filter(None, (self.known, self.copies))
+        return spans + [span for known in values for span in known.begun(text)]
 
 
 # Rules whose values don't tell of themselves: what stands before them does.
@@ -10683,8 +10668,10 @@ def rule_pattern(rule: Rule) -> Any:
 
 
 def rule_spans(rule: Rule, text: bytes) -> Iterator[Span]:
-    for match in rule_pattern(rule).finditer(text):
+    position = 0
+    while match := rule_pattern(rule).search(text, position):
         first, last = match.span(1)
+        position = max(last, match.end() - 1)  # what follows a token may precede another one
         if rule.name == "command-password":
             opening, limit = OPENING.search(text, match.start(), first), last + NEAR
             end = quote_end(text, first, opening[0], limit) if opening else len(text)
@@ -10693,15 +10680,6 @@ def rule_spans(rule: Rule, text: bytes) -> Iterator[Span]:
         shown = text[first:last][:NEAR].decode("utf-8", "replace")
         if not is_plain_token(rule, shown):
             yield first, last, rule.name
-
-
-def matches(name: str, pattern: Any, text: bytes) -> Iterator[Span]:
-    """The matches of a user's pattern in each line, as in a stream of deltas, outside markers."""
-    for line in UNMARKED_LINE.finditer(text):
-        for match in pattern.finditer(line[0]):
-            first, last = match.span(1 if pattern.groups else 0)
-            if first < last:
-                yield line.start() + first, line.start() + last, name
 
 
 @functools.cache
@@ -11064,13 +11042,24 @@ class EventRedactor:
                 self.scanner.copies.learn(string.text)
             return "[REDACTED:assignment]"
         spans = self.scanner.spans(data) if self.scanner else []
-        left = from_utf8(splice(data, self.with_paths(data, cwd, markers_for(spans))))
-        return self.without_documents(left, string.path)
+        return self.shown(data, spans, cwd, string.path)
+
+    def shown(
+        self, text: bytes, secrets: Iterable[Span], cwd: str | None, path: tuple[str, ...]
+    ) -> str:
+        """A text without its secrets and paths; a command also without the documents in it, which
+        are content."""
+        left = from_utf8(splice(text, self.with_paths(text, cwd, markers_for(secrets))))
+        if not self.strict or path[-1:] not in COMMAND_PLACES:
+            return left
+        left = DOCUMENT.sub(lambda found: found["head"] + sized("content", found["body"]), left)
+        return ARGUMENT.sub(without_argument, left)
 
     def text(self, text: str, member: str, *, cwd: str = "", begun: Sequence[Span] = ()) -> str:
         """A text that is printed outside its event, as it is printed as a member of one; a long one
         without its end. ``cwd``: the directory of its run; ``begun``: secrets that it may begin."""
-        stand_in = self.marker_for(literal_of(text, member), None) if self.strict and text else None
+        string = literal_of(text, member)
+        stand_in = self.marker_for(string, None) if self.strict and text else None
         if stand_in is not None:
             return stand_in
         scanner = self.find_scanner() if text else None
@@ -11078,19 +11067,11 @@ class EventRedactor:
             return ""
         self.catch_up()
         data = to_utf8(text[:CONCEALED])
-        found = scanner.spans(data)
-        spans = [*found, *self.learnt.taught(data, found), *self.learnt.spans(data), *begun]
-        spans = merged(spans + (self.begun(data, scanner) if len(text) >= CONCEALED else []))
-        here = self.directory(cwd) if cwd else None
-        left = from_utf8(splice(data, self.with_paths(data, here, markers_for(spans))))
-        return self.without_documents(left, (member,))
-
-    def without_documents(self, text: str, path: tuple[str, ...]) -> str:
-        """A command without the documents in it, which are content."""
-        if not self.strict or path[-1:] not in COMMAND_PLACES:
-            return text
-        text = DOCUMENT.sub(lambda found: found["head"] + sized("content", found["body"]), text)
-        return ARGUMENT.sub(without_argument, text)
+        scanner.copies = self.learnt
+        spans = [*scanner.spans(data), *begun]
+        spans += scanner.begun(data) if len(text) >= CONCEALED else []
+        scanner.copies = None
+        return self.shown(data, merged(spans), self.directory(cwd) if cwd else None, string.path)
 
     def without_learnt(self, text: str) -> str:
         """A message without the values that have become known since it was made."""
@@ -11100,10 +11081,6 @@ class EventRedactor:
         """A document without the values that have become known since its texts were redacted."""
         spans = merged([*shown_in(text, self.learnt)]) if self.scanner else []
         return splice(text, markers_for(spans))
-
-    def begun(self, text: bytes, scanner: Scanner) -> list[Span]:
-        """Spans at the end of a cut-off text that may be the beginning of a secret."""
-        return [*scanner.begun(text), *self.learnt.begun(text)]
 
     def prose(self, line: str, due: str) -> tuple[str, str]:
         """A line of a FILE that is no event, redacted, and what the next one may go on with: a
@@ -11629,7 +11606,7 @@ class Redactor:
         text = text[done:]
         spans = self.scanner.spans(text, whole=False) if self.scanner else []
         if goes_on and self.scanner:
-            spans = merged([*spans, *self.redaction.begun(text, self.scanner), *overlong(text)])
+            spans = merged([*spans, *self.scanner.begun(text), *overlong(text)])
         done = 0
         for first, last, new in self.redaction.with_paths(text, cwd, markers_for(spans)):
             passage.advance(len(from_utf8(text[done:first])))
@@ -13274,7 +13251,8 @@ class Document(Follower):
         text = self.render(self.chapters)
         while len(text) >= self.room and self.fit(0.99 * self.room / len(text)):  # "\n" ends it
             text = self.render(self.chapters)
-        return text
+        redaction: EventRedactor = self.notes.reporter.redaction
+        return redaction.without_copies(text)
 
 
 def change_words(file: FileChange) -> str:

