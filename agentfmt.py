@@ -485,26 +485,19 @@ def encode_json(value: Any) -> bytes:
     try:
         return ENCODE(value)
     except UnicodeEncodeError:  # as the input may well be
-        return "".join(spell_out(value)).encode("utf-8", "backslashreplace")
+        return spell_out(value).encode("utf-8", "backslashreplace")
 
 
-def spell_out(value: Any) -> Iterator[str]:
-    """The same in pieces, with lone surrogates."""
+def spell_out(value: Any) -> str:
+    """The same as text, with lone surrogates."""
     import json
 
-    if isinstance(value, Struct):
-        value = msgspec.structs.asdict(value)
     if isinstance(value, dict):
-        for before, name in zip(itertools.chain("{", itertools.repeat(",")), value, strict=False):
-            yield from (before, json.dumps(name, ensure_ascii=False), ":", *spell_out(value[name]))
-        yield "}" if value else "{}"
-    elif isinstance(value, (list, tuple)):
-        for before, item in zip(itertools.chain("[", itertools.repeat(",")), value, strict=False):
-            yield from (before, *spell_out(item))
-        yield "]" if value else "[]"
-    else:
-        is_spelled = isinstance(value, Number)
-        yield value.spelling if is_spelled else json.dumps(value, ensure_ascii=False)
+        members = (f"{spell_out(name)}:{spell_out(one)}" for name, one in value.items())
+        return f"{{{','.join(members)}}}"
+    if isinstance(value, (list, tuple)):
+        return f"[{','.join(map(spell_out, value))}]"
+    return value.spelling if isinstance(value, Number) else json.dumps(value, ensure_ascii=False)
 
 
 @contextlib.contextmanager
@@ -1206,7 +1199,6 @@ SAVED = "saved"  # that a session was saved, which holds no run so far
 RUNLESS = "runless"  # nothing
 EARLY = "early"  # something for the next run of their FILE, whatever session that run names
 STRAY = "stray"  # an error without a session, for the next run of an agent that prints those
-APART = (ASIDE, SAVED, RUNLESS, EARLY, STRAY)
 UNREADABLE = "unreadable"  # of a run that nobody reads: in an envelope, or excluded by --from
 NO_SESSION = object()  # differs from any event's session
 
@@ -6546,8 +6538,6 @@ def event_kind(event: Event) -> str:
 # Events of a session in, the same events with their run out: redaction hides what messages say of
 # it, selectors say what gates match. It must not know what agents' lines look like, nor writers.
 
-# States of a run: it is open before its init, begun after it or its first act.
-ABSENT, OPEN, BEGUN, ENDED = "absent", "open", "begun", "ended"
 ALL_RUNS, BY_NUMBER, BY_SESSION = "all", "number", "session"  # which runs are selected, and how
 
 TAKEN_BY_KIND = (EARLY, STRAY, UNREADABLE)  # of events outside any run, whatever they name
@@ -6565,7 +6555,7 @@ class Run:
         self.where = where  # FILE:LINE of its first event
         self.number = 0  # of the runs that begin in its FILE, from 1
         self.from_end = ""  # the same from -1, where runs are counted beforehand
-        self.state = OPEN
+        self.begun = self.ended = False  # begun: after its init, or its first act
         self.events = 1  # lines that were read
         self.succeeded = False
         self.agent = "cursor"
@@ -6629,8 +6619,7 @@ class Session:
 
 
 class Runs:
-    """Follows events through the runs of their sessions. What happens to an event is told by the
-    state of the run and the kind of the event."""
+    """Follows events through the runs of their sessions."""
 
     def __init__(
         self,
@@ -6665,12 +6654,7 @@ class Runs:
 
     def step(self, session: Session, event: Event) -> None:
         """Give an event its run. ``ends`` has what must precede it, or follow it."""
-        kind, run = event.kind, session.run
-        event.run = run
-        if run is None and event.parent_tool_use_id is not None and session.has_begun:
-            kind = OTHER  # a sub-agent in the background outlives the result
-        for action in self.TRANSITIONS[run.state if run else ABSENT, kind]:
-            action(self, session, event)
+        self.find_run(session, event)
         if run := event.run:
             self.file.has_run, session.file = True, self.file
             run.counted = session.translator.counted
@@ -6684,7 +6668,7 @@ class Runs:
                 run.started_ms = line_time(event)
             if run.error and is_act(event):  # it was overcome
                 run.error = run.failure = None
-            if self.limits.counts and run.state != ENDED:
+            if self.limits.counts and not run.ended:
                 self.check_budget(run, event)
 
     def check_budget(self, run: Run, event: Event) -> None:
@@ -6726,18 +6710,37 @@ class Runs:
                     self.reporter.message(f"{run} failed: {why}")
         self.failures.clear()
 
-    # Actions of transitions.
+    # What becomes of an event, by its kind and how far the run is.
 
-    def check_outside(self, _session: Session, event: Event) -> None:
-        self.check_selectors(event, self.matches)
-
-    def note_saved(self, _session: Session, _event: Event) -> None:
-        self.file.is_saved = True
+    def find_run(self, session: Session, event: Event) -> None:
+        kind, run = event.kind, session.run
+        event.run = run
+        if run is None and event.parent_tool_use_id is not None and session.has_begun:
+            kind = OTHER  # a sub-agent in the background outlives the result
+        if kind == UNREADABLE or (run is None and kind not in (INIT, ACT, END)):
+            self.outside_run(session, event)
+        elif run is None or (run.begun and kind == INIT):
+            if run:
+                self.close_unfinished(session, f"superseded by another init at {self.where()}")
+                self.file.prose = ""
+            self.start(session, event)
+        else:
+            self.go_on(run, event)
+        if kind == INIT:
+            event.run.begun = True
+            event.run.cwd = first_text(details(event).get("cwd"))
+        elif kind == END:
+            self.judge(session, event)
 
     def outside_run(self, session: Session, event: Event) -> None:
         """An event of a session that had a run is late, and ignored. One of a type that is known,
         or an error, belongs to a run whose beginning or end nobody knows."""
         file, kind = self.file, event.kind
+        if kind != UNREADABLE:
+            self.check_selectors(event, self.matches)
+        if kind in (SAVED, RUNLESS):
+            file.is_saved = file.is_saved or kind == SAVED
+            return
         stray = event.type == "error" and session.key is None
         if session.has_begun and not stray and kind not in TAKEN_BY_KIND:
             file.has_run = True
@@ -6792,7 +6795,7 @@ class Runs:
         if session.translator.settled and run.first_ms:
             self.find_copy(session, run)
         # An init behind what an agent does is another run's.
-        run.state = BEGUN if event.type in ACT_TYPES else OPEN
+        run.begun = event.type in ACT_TYPES
         run.unmet = [*self.fail_unless]
         self.check_selectors(event, run.matches)
         if not session.anonymous or run.session != session.key:  # that name was made up
@@ -6831,10 +6834,9 @@ class Runs:
             size += 1
         return escape(label[:size])
 
-    def count_event(self, _session: Session, event: Event) -> None:
-        run = event.run
+    def go_on(self, run: Run, event: Event) -> None:
         run.events += self.lines
-        run.state = BEGUN if event.type in ACT_TYPES else run.state
+        run.begun = run.begun or event.type in ACT_TYPES
         self.check_selectors(event, run.matches)
 
     def check_selectors(self, event: Event, matches: Matches) -> None:
@@ -6880,14 +6882,6 @@ class Runs:
         if begins or (event.type == "assistant" and words_of(event).strip()):
             run.last_act = str(event.type)
 
-    def begin(self, _session: Session, event: Event) -> None:
-        event.run.state = BEGUN
-        event.run.cwd = first_text(details(event).get("cwd"))
-
-    def supersede(self, session: Session, _event: Event) -> None:
-        self.close_unfinished(session, f"superseded by another init at {self.where()}")
-        self.file.prose = ""
-
     def judge(self, session: Session, event: Event) -> None:
         run, failure = event.run, failure_of(event)
         if event.session_id not in (None, run.session):  # only the last line names it
@@ -6924,31 +6918,11 @@ class Runs:
         else:
             self.fail(session, "", "budget")
 
-    #  state  kind         actions, in this order
-    TRANSITIONS: ClassVar[dict[tuple[str, str], tuple[Callable[..., None], ...]]] = {
-        (ABSENT, INIT): (start, begin),
-        (ABSENT, ACT): (start,),
-        (ABSENT, END): (start, judge),
-        (OPEN, INIT): (count_event, begin),
-        (OPEN, ACT): (count_event,),
-        (OPEN, END): (count_event, judge),
-        (BEGUN, INIT): (supersede, start, begin),
-        (BEGUN, ACT): (count_event,),
-        (BEGUN, END): (count_event, judge),
-        **dict.fromkeys(
-            itertools.product((ABSENT,), (OTHER, ASIDE, EARLY, STRAY)), (check_outside, outside_run)
-        ),
-        (ABSENT, SAVED): (check_outside, note_saved),
-        (ABSENT, RUNLESS): (check_outside,),
-        **dict.fromkeys(itertools.product((OPEN, BEGUN), (OTHER, *APART)), (count_event,)),
-        **dict.fromkeys(itertools.product((ABSENT, OPEN, BEGUN), (UNREADABLE,)), (outside_run,)),
-    }
-
     # How runs end.
 
     def end(self, session: Session) -> None:
         run, session.run = cast("Run", session.run), None
-        run.state = ENDED
+        run.ended = True
         if run.events > 1 or not run.succeeded:
             session.file.has_lines_of_run = True
         run.calls.clear()  # they refer to the run, and events are not collected
@@ -7188,7 +7162,7 @@ class Sessions:
         """What needs no look at it while it follows a line of a session: acts of Cursor's, and
         deltas of others that nobody reads. What else it holds goes on in the run that is begun."""
         run, translator = session.run, session.translator
-        if not run or run.state != BEGUN:
+        if not run or not run.begun:
             return NOT_GOING_ON
         if self.runs.fail_on or run.unmet or self.runs.limits.counts:  # which see each event
             return NOT_GOING_ON
@@ -11529,9 +11503,7 @@ class Redactor:
                 break
             self.settle(run, state, overdue=True)
         if len(self.runs) > 2 * MAX_RUNS:  # runs that had events after their end
-            self.runs = {
-                run: state for run, state in self.runs.items() if run and run.state != ENDED
-            }
+            self.runs = {run: state for run, state in self.runs.items() if run and not run.ended}
 
     def finish(self) -> list[Event]:
         """Release all events at the end of the input, which may have been cut off: beginnings of

@@ -837,7 +837,7 @@ def test_waiting_and_a_run_that_states_no_time() -> None:
             agentfmt.Event(type="other", raw=b'{"is_error":false}', run=run, kind=kind)
             for kind in ("act", "end")
         ]
-        run.state, run.succeeded = agentfmt.ENDED, True
+        run.ended = run.succeeded = True
         shown = [line for event in notes.keep(events, [closing]) for line in closing.lines([event])]
         assert b" in " in shown[0]
         assert [*text.lines(events)] == []
