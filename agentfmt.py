@@ -1150,30 +1150,20 @@ E = TypeVar("E", bound=Header)
 
 
 class Event(Header, gc=False, rename="\x7f{}".format):  # no line has members of these names
-    """One event in Cursor's vocabulary: what its line says first, and what stages set.
+    """One event in Cursor's vocabulary: what its line says first, and what stages set."""
 
-    ``raw`` is its line, with any blanks around it, without a log collector's prefix, or the line
-    that a translator made; ``decoded`` is all of it, once ``details`` were asked for; ``kind`` says
-    what it means for runs; ``run`` is the run it belongs to; ``started`` is the event that started
-    a completed call; ``unprinted`` events only count; ``original`` is the line of another agent,
-    where that is printed in its place; ``where`` is its FILE:LINE; ``finished_call`` is the call
-    that it ends, while writers read it; ``stamp`` is the time that another agent's line states.
-    Of words, ``redacted`` are they as they are shown: None if redaction needs to change nothing.
-    ``hidden`` counts what redaction hid in it, by rule or class.
-    """
-
-    raw: Internal = b""
-    decoded: Internal = None
-    original: Internal = None
-    kind: Internal = "act"
-    started: Internal = None
-    run: Internal = None
-    unprinted: Internal = False
-    where: Internal = None
-    finished_call: Internal = None
-    stamp: Internal = None
-    redacted: Internal = None
-    hidden: Internal = None
+    raw: Internal = b""  # its line, with any blanks around it, or the line that a translator made
+    decoded: Internal = None  # all of it, once ``details`` were asked for
+    original: Internal = None  # the line of another agent, where that is printed in its place
+    kind: Internal = "act"  # what it means for runs
+    started: Internal = None  # of a completed call: the event that started it
+    run: Internal = None  # that it belongs to
+    unprinted: Internal = False  # it only counts
+    where: Internal = None  # its FILE:LINE
+    finished_call: Internal = None  # that it ends, while writers read it
+    stamp: Internal = None  # the time that another agent's line states
+    redacted: Internal = None  # its words as they are shown, if redaction changes any
+    hidden: Internal = None  # counts what redaction hid in it, by rule or class
 
 
 class OriginalLine(Struct, gc=False, eq=False):
@@ -2379,24 +2369,14 @@ FOREIGN = {what: regex(pattern, re.IGNORECASE) for pattern, what in (
     (rb"\{\0", "UTF-16: iconv -f UTF-16LE -t UTF-8 FILE | agentfmt"),
     (rb"\0\{", "UTF-16: iconv -f UTF-16BE -t UTF-8 FILE | agentfmt"),
     (rb"<!doctype html|<html", "an HTML page: download the log as text"),
-    (rb"\x89PNG|\xff\xd8\xff|GIF8", "a picture"),
-    (rb"%PDF", "a PDF document"),
-    (rb"\x7fELF", "a program, or a core dump"),
-    (rb"\s*<(?s:.{0,900})<?\btestsuites?\b", "a report of tests in JUnit's XML"),
-    (rb"<\?xml", "XML"),
     (rb'\{"session":(?:null|"[^"]*"),"run":\w+,"(?:agent|call_id)":',
      "a table that agentfmt wrote"),
-    (rb'\s*\{"(?:Time":"[^"]*",")?Action":"\w+"', "what go test -json writes"),
-    (rb'\s*\{\s*"(?:cells|metadata|nbformat)"(?s:.{0,900}?)"(?:cell_type|nbformat)"',
-     "a Jupyter notebook"),
     (rb'\s*\{"type":"session_start","id":', NOT_READ.format("Droid")),
     (rb'\s*\{\s*"sessionId":\s*"[^"]*",\s*"projectHash":', NOT_READ.format("Gemini CLI")),
     (rb'\{"type":"system","content":"(?s:.{0,900}?)"(?:prompt_index|model_id)":',
      NOT_READ.format("Grok Build")),
     (rb'\{"type":"metadata","protocol_version":', NOT_READ.format("Kimi")),
     (rb'\s*\{\s*"(?:info":\s*\{|id":\s*"[^"]*",\s*"sessionID":)', NOT_READ.format("OpenCode")),
-    (rb'"?\w[\w .-]*"?(?:,"?\w[\w .-]*"?){2,}\r?\n[^,{\n]*(?:,[^,\n]*){2,}',
-     "a table with commas (CSV)"),
 )}  # fmt: skip
 
 
@@ -3049,7 +3029,7 @@ CLOCKS = ("startedAtMs", "completedAtMs")
 
 
 class ForeignCall(Struct, gc=False):
-    """A call by another agent, with Cursor's name for its tool. It makes the line of its start."""
+    """A call by another agent, with Cursor's name for its tool. It makes its lines."""
 
     id: str
     session: str | None = None
@@ -3061,10 +3041,7 @@ class ForeignCall(Struct, gc=False):
     server: str | None = None  # of an MCP tool whose name does not show it; "" if it is unknown
     overlaps: bool = False  # others were open, so that no line says when it ended
 
-    def line(self) -> dict[str, Any]:
-        return self.line_with("started", {"args": self.args()})
-
-    def line_with(self, subtype: str, body: Any, ended: int | None = None) -> dict[str, Any]:
+    def line(self, subtype: str, body: Any, ended: int | None = None) -> dict[str, Any]:
         """A line of the call, with Cursor's names for when it started and ended."""
         call = {f"{self.tool}ToolCall": body, "toolCallId": self.id, "name": self.name}
         for name, clock in zip(CLOCKS, (as_time(self.started), ended), strict=True):
@@ -3125,28 +3102,30 @@ MAX_NOTE = 500  # of a host's, below what a command printed
 
 
 class Answer(Struct, gc=False):
-    """How a call by another agent ended. It makes the line of its end.
-
-    ``content`` is what it returned. If it ``failed``, the text says why, and
-    ``kind`` is the agent's word for it; ``code`` is an exit status; ``facts`` are members of
-    Cursor's result.
-    """
+    """How a call by another agent ended. It makes the line of its end."""
 
     call: ForeignCall
-    content: Any = None
+    content: Any = None  # what it returned; if it failed, the text says why
     failed: bool = False
-    kind: Any = ""
-    code: Any = None
-    facts: dict[str, Any] = {}
+    kind: Any = ""  # the agent's word for the failure
+    code: Any = None  # an exit status
+    facts: dict[str, Any] = {}  # members of Cursor's result
     until: Any = None  # when it ended, as its line says
     existed: bool = False  # the file that it wrote was there before
     begun: bool = False  # it goes on in the background
 
     def line(self) -> dict[str, Any]:
-        args = self.call.args()
-        facts = self.facts | ({"isBackground": True} if self.begun else {})
-        result = make_result(self, args, facts)
-        return self.call.line_with("completed", {"args": args, "result": result}, self.ended())
+        call, content = self.call, "" if self.content is None else self.content
+        existed = self.existed or OVERWRITTEN_FILE.match(as_text(content))
+        if call.tool == "write" and existed and not self.failed:
+            call = replace(call, tool="edit")
+        args, (variant, code, why) = call.args(), self.ending()
+        held: dict[str, Any] = {FAILURE_TEXT.get(variant, "errorMessage"): why}
+        if variant in ("success", "failure"):
+            facts = self.facts | ({"isBackground": True} if self.begun else {})
+            held = make_success(call.tool, args, content) | known_members(facts)
+        result = {variant: known_members(held | {"exitCode": code})}
+        return call.line("completed", {"args": args, "result": result}, self.ended())
 
     def ended(self) -> int | None:
         """When it ended, by its lines, if it doesn't state how long it took. Lines that were
@@ -3155,12 +3134,6 @@ class Answer(Struct, gc=False):
         if stated != [None, None] or self.call.overlaps:
             return None
         return as_time(self.until) if elapsed(self.call.started, self.until) else None
-
-    def overwrites(self) -> bool:
-        """Did a file that was written whole exist before? It says so, or its text does."""
-        if self.call.tool != "write" or self.failed:
-            return False
-        return self.existed or OVERWRITTEN_FILE.match(as_text(self.content)) is not None
 
     def ending(self) -> tuple[str, int | None, str]:
         """Cursor's variant of its result, its exit status, and why it failed. What counts, in this
@@ -3221,16 +3194,6 @@ def todo_state(todo: Node) -> str:
 
 
 TODO_TEXTS = ("content", "text", "description", "step", "title")
-
-
-def make_result(answer: Answer, args: dict[str, Any], facts: dict[str, Any]) -> dict[str, Any]:
-    variant, code, why = answer.ending()
-    if variant not in ("success", "failure"):
-        return {variant: {FAILURE_TEXT.get(variant, "errorMessage"): why}}
-    content = "" if answer.content is None else answer.content
-    pairs = make_success(answer.call.tool, args, content).items(), facts.items()
-    stated = [*itertools.chain(*pairs), ("exitCode", code)]
-    return {variant: {key: value for key, value in stated if value is not None}}
 
 
 def make_success(tool: str, args: dict[str, Any], content: Any) -> dict[str, Any]:
@@ -3493,8 +3456,10 @@ class Translator:
     tells = b""  # what lines of delta types hold that state tokens
     saved = False  # is it a session that the agent saved? No line ends its runs.
     clocks = False  # lines are written when things happen: calls that overlap state their times
-    exit_code = ""  # an expression for the exit status of a command, where its output states it
+    exit_code = ""  # an expression for the last line of a command's output, which states its status
     good_stops: Collection[str] = ()  # if given: reasons to stop that are none of a failure
+    stop_member = "stopReason"  # that states the reason
+    reason: Any = None  # why the agent stopped, as it says
     of_run: tuple[str, ...] = ()
 
     def in_background(self) -> Iterable[str]:
@@ -3585,8 +3550,8 @@ class Translator:
         """The session that a line names."""
         if event.session_id:
             return str(event.session_id)
-        path = cls.names_session.get(event.type) or cls.names_session.get("", "session_id")
-        return as_text(Node(details(event))[path]) or None
+        paths = cls.names_session.get(event.type) or cls.names_session.get("", "session_id")
+        return first_text(*map(Node(details(event)).__getitem__, paths.split())) or None
 
     def translate(self, event: Event, *, strange: bool = False) -> Sequence[Event]:
         """Translate an event; one without a counterpart, or a stranger's, is returned itself."""
@@ -3743,7 +3708,7 @@ class Translator:
         if earlier is None or (tool == "updateTodos" and earlier.arguments != given):
             self.said.spoken.clear()
             for each in called.by_file():
-                self.add(each.line())
+                self.add(each.line("started", {"args": each.args()}))
         self.calls[identity] = called
         if not self.clocks and len(self.calls) > 1:
             siblings = [call for call in self.calls.values() if call.parent == parent]
@@ -3761,17 +3726,16 @@ class Translator:
         if error is not None:
             failed, content = True, error_message(error) or content
         content = content_text(content) or content if isinstance(content, list) else content
-        if self.exit_code:
-            more["code"] = find_code(self.exit_code, as_text(content))
-        called = self.calls.pop(identity, None) or ForeignCall(identity, self.session, self.parent)
+        called, text = self.calls.pop(identity, None), as_text(content)
+        called = called or ForeignCall(identity, self.session, self.parent)
+        if self.exit_code and called.tool == "shell" and (end := re.search(self.exit_code, text)):
+            more["code"], content = int(end[1]), text[: end.start()]
         if called.tool == "shell" and not failed and more.get("code") is None:
             more["begun"] = more.get("begun") or goes_on(called, content)
         self.mark_finished(identity)
         self.said.spoken.clear()
         for each in called.by_file():
-            made = Answer(each, content, failed, until=self.stamp, **more)
-            made.call = replace(each, tool="edit") if made.overwrites() else each
-            self.add(made.line())
+            self.add(Answer(each, content, failed, until=self.stamp, **more).line())
 
     def end(self, error: Any = None, /, *, subtype: str | None = None, **members: Any) -> None:
         """End the run: as an error if one is given, or with another subtype ("": none). A success
@@ -3782,6 +3746,8 @@ class Translator:
             subtype = "error" if error else "success"
         members["usage"] = self.usage_in(members.get("usage")) or counted.usage() or None
         members = {"error": error or None} | members
+        if not members.get("result") and (asked := structured_answer(members)):
+            members["result"] = asked
         if subtype == "success" and (flaw := self.flaw(Node(members))):
             subtype, members = "error", members | dict(zip(("error", "failure"), flaw, strict=True))
         if subtype not in ("success", ""):
@@ -3825,7 +3791,7 @@ class Translator:
 
     def stop_reasons(self, _result: Any) -> Iterable[tuple[str, Any]]:
         """Why the agent stopped, as its lines say: the names of members, and reasons."""
-        return ()
+        return [(self.stop_member, self.reason)]
 
     def stop_flaw(self, member: str, stop: Any, words: str) -> Flaw | None:
         """What is wrong with a run that was stopped for a reason. Where that is an error, the last
@@ -4265,8 +4231,6 @@ class Claude(Translator):
         now = as_time(self.stamp or self.counted.last)  # no clock: the stream may be old
         if self.resets and now and self.resets * 1000 > now:
             own["retry_after_ms"] = self.resets * 1000 - now
-        if not own.get("result") and (asked := structured_answer(own)):
-            own["result"] = asked
         repeats_host = own.get("result") == self.words_of_host != ""
         if repeats_host and self.latest_main == "assistant":  # whose words are the answer
             own.pop("result")
@@ -5177,7 +5141,7 @@ class OpenCode(Translator):
     names_session: ClassVar = {"": "sessionID"}
     named_ends = frozenset(("step_finish", "done"))
     of_run = ("reason",)
-    reason: Any = None  # why the last step finished
+    stop_member = "last step"
     message: Any = None  # that the last step is a part of; a retry repeats a step of the same one
     void = False  # the last step neither said nor called anything
     voids = ("unknown", "other")  # reasons that say nothing, unless nothing was said or done
@@ -5313,9 +5277,6 @@ class Droid(Translator):
         elif kind == "reasoning" and line["id"] != self.thought:
             self.thought = line["id"]
             self.think(line["text"])
-        elif kind == "reasoning" and self.maker.native:
-            with self.only_printed():
-                self.think(line["text"])
         elif kind == "tool_call":
             self.call(line["id"], line["toolName"] or line["toolId"], line["parameters"])
         elif kind == "tool_result":
@@ -5360,6 +5321,7 @@ class Copilot(Saved):
     names_model = ("model", "newModel", "selectedModel")
     saved = False  # until a line shows it
     clocks = True
+    exit_code = r"\n?<(?:exited|[^<>\n]{1,99} completed) with exit code (-?[0-9]{1,9})>\s*\Z"
     of_run = ("summary",)
     streamed: Any = None  # the message whose deltas came
     summary: Any = None  # the answer, unless words follow
@@ -5458,14 +5420,10 @@ class Copilot(Saved):
         asked = self.permissions.pop(told, "")
         kind = asked if failed and asked.startswith("denied") else data["error.code"]
         text = error_message(data["error"]) or content_text(data["result.content"])
-        end = re.search(
-            r"\n?<(?:exited|[^<>\n]{1,99} completed) with exit code (-?[0-9]{1,9})>\s*\Z", text
-        )
-        code, text = (int(end[1]), text[: end.start()]) if end else (None, text)
         call = self.calls.get(as_text(data["toolCallId"]))
         shown = as_text(data["result.detailedContent"]) if call and call.tool == "edit" else ""
         facts = diff_facts(shown)
-        self.answer(data["toolCallId"], text, failed=failed, kind=kind, code=code, facts=facts)
+        self.answer(data["toolCallId"], text, failed=failed, kind=kind, facts=facts)
 
     def prompt(self, data: Any) -> None:
         """One that the user typed while the agent was idle follows a result, or a run cut off."""
@@ -5741,7 +5699,6 @@ class Grok(Translator):
     places = places_in("text data", "thought data")
     good_stops = ("endturn",)
     responses = 0  # of the model
-    reason: Any = None  # why it stopped
 
     def read(self, line: Any) -> None:
         kind = self.event.type
@@ -5768,15 +5725,10 @@ class Grok(Translator):
     def result(self, line: Any) -> None:
         """End the run; no line before names the session."""
         self.reason = line["stopReason"]
-        names = {"usage": "usage", "num_turns": "num_turns", "total_cost_usd": "total_cost_usd"}
-        outcome = known_members({name: line[own] for name, own in names.items()})
-        outcome["session_id"] = line["sessionId"]
-        if line["structuredOutput"] is not None:
-            outcome["result"] = encode_json(line["structuredOutput"]).decode()
+        names = "usage", "num_turns", "total_cost_usd"
+        outcome = known_members({name: line[name] for name in names})
+        outcome |= {"session_id": line["sessionId"], "structured_output": line["structuredOutput"]}
         self.end(self.fatal_error, **outcome)
-
-    def stop_reasons(self, _result: Any) -> Iterable[tuple[str, Any]]:
-        return [("stopReason", self.reason)]
 
 
 class GrokMessages(Claude):
@@ -5827,15 +5779,13 @@ class Antigravity(Translator):
     """
 
     name = "antigravity"
+    names_session: ClassVar = {
+        "": "conversation_id init.conversation_id step_update.conversation_id "
+        "result.conversation_id"
+    }
     places = places_in("- step_update.text_delta")
     exit_code = r"(?:\A|\n)exit status (-?[0-9]{1,9})\s*\Z"
     going: Any = None  # the step with words that has not ended
-
-    @classmethod
-    def session_in(cls, event: Any) -> str | None:
-        line = Node(details(event))
-        inner = line[f"{line['event']}.conversation_id"]
-        return first_text(line["conversation_id"], inner) or None
 
     def read(self, line: Any) -> None:
         what = as_text(line["event"])
@@ -5874,13 +5824,13 @@ class Antigravity(Translator):
 
     def result(self, result: Any) -> None:
         status, response = as_text(result["status"]), as_text(result["response"])
-        answered = response.strip() or result["structured_output"] is not None
+        structured = result["structured_output"]
         error = first_text(error_message(result["error"]), self.fatal_error)
         if status.upper() != "SUCCESS":
             error = error or status.lower() or "no status"
         elif self.going is not None:
             error = "stopped within a step, though it says success"
-        elif not answered:
+        elif structured is None and not response.strip():
             actions = result.each("denied_actions")
             denied = first_names(as_text(action["display_name"]) for action in actions)
             error = "no answer, though it says success" + (f"; denied: {denied}" if denied else "")
@@ -5889,11 +5839,7 @@ class Antigravity(Translator):
         self.going = None
         took = as_milliseconds(result["duration_seconds"])
         more = {"duration_ms": took, "num_turns": result["num_turns"], "usage": result["usage"]}
-        if result["structured_output"] is not None:
-            response = encode_json(result["structured_output"]).decode()
-        if response:
-            more["result"] = response
-        self.end(error, **more)
+        self.end(error, result=response or None, structured_output=structured, **more)
 
 
 class Cline(Translator):
@@ -5906,7 +5852,7 @@ class Cline(Translator):
     name = "cline"
     own_types = frozenset(("agent_event",))
     good_stops = ("completed",)
-    reason = ""  # why it stopped
+    stop_member = "finishReason"
     places = places_in("agent_event event.text event.reasoning")
     fragments = places_in("agent_event event.accumulated event.update")
     exit_code = r"(?m)^\[?Command exited with code (-?[0-9]{1,9})\]?\s*\Z"
@@ -5930,9 +5876,6 @@ class Cline(Translator):
             self.use_model(line["model.id"])
             good = self.reason in self.good_stops
             self.end("" if good else self.fatal_error, result=line["text"], **stated)
-
-    def stop_reasons(self, _result: Any) -> Iterable[tuple[str, Any]]:
-        return [("finishReason", self.reason)]
 
     def follow(self, what: Any, of: Any, event: Any) -> None:
         delta = what == "content_start"
@@ -6149,20 +6092,16 @@ class Acp(Translator):
     """
 
     name = "acp"
+    names_session: ClassVar = {"": "params.sessionId"}
     places = places_in("- params.update.content.text")
     of_run = ("prompted",)
     good_stops = ("endturn",)
-    reason: Any = None  # why it stopped
     prompted = False
     plans = 0
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         super().__init__(maker, session)
         self.asked: dict[Any, bool] = {}  # IDs of what the agent asks its client
-
-    @classmethod
-    def session_in(cls, event: Any) -> str | None:
-        return first_text(Node(details(event))["params.sessionId"]) or None
 
     def read(self, line: Any) -> None:
         method, reason = line["method"], line["result.stopReason"]
@@ -6187,9 +6126,6 @@ class Acp(Translator):
             told = [error_message(line[name]) for name in ("error", "error.data")]
             told = told[1:] if told[0] == "Internal error" and told[1] else told
             self.end(": ".join(filter(None, told)) or "error")
-
-    def stop_reasons(self, _result: Any) -> Iterable[tuple[str, Any]]:
-        return [("stopReason", self.reason)]
 
     def update(self, what: Any, update: Any) -> None:
         text = update["content.text"]
