@@ -200,7 +200,6 @@ MAX_PARAGRAPH = 8000  # characters that are read as Markdown: brackets without e
 MAX_IMAGE, MAX_IMAGES = 1_000_000, 4  # bytes of an image on a page, and images of a call
 PROMPT_LINES, DIFF_LINES, OUTPUT_LINES = 10, 100, 10  # lines of each in a report
 PAGE_LINES, PAGE_TAIL = 200, 100  # the first and the last lines of a text on a page
-MAX_LINKS = 20  # of a run to changed files, and to failures
 SLOW_MS = 1000  # of a call, from which on the times of a run's calls are drawn
 TITLE = 100  # columns of the title of a run or call
 REPORT_COLUMNS = 500  # of a line of output in a report
@@ -12464,19 +12463,19 @@ class Summary(Writer):
 
     def line(self, verdict: str, totals: Totals, *, good: bool, why: str = "") -> str:
         """The summary line, which ends with the reason of a failure; on a terminal, rows."""
-        screen = self.screen
+        screen, color = self.screen, GREEN if good else RED
         if not screen.glyphs:
-            facts = fit_facts(facts_of(verdict, totals, named=True), sys.maxsize)
+            facts = join_facts((verdict, *facts_of(totals, named=True)), ", ")
             line = ": ".join(filter(None, ("agentfmt", facts, why)))
             return line if good else screen.paint(RED, line)
-        room, lead = screen.width() - len("✓ "), f"{CHECK_MARK if good else CROSS_MARK} "
-        facts = fit_facts(facts_of("" if why else verdict, totals, named=False), room)
-        rows = [*wrap(f"{verdict}: {why}", room)] if why else [facts[: len(verdict)]]
-        shown = [screen.paint(GREEN if good else RED, lead + rows[0])]
-        if not why:
-            return f"\n{shown[0]}{facts[len(verdict) :]}"
-        shown += (screen.paint(RED, f"  {row}") for row in rows[1:])
-        return "\n".join(("", *shown, f"  {screen.paint(DIM, facts)}"))
+        room, facts = screen.width() - len("✓ "), join_facts(facts_of(totals), ", ")
+        ended = f"{CHECK_MARK if good else CROSS_MARK} {verdict}{': ' if why else ''}{why}"
+        rows = [screen.paint(color, row) for row in wrap(ended, room)]
+        if why:
+            rows += (screen.paint(DIM, row) for row in wrap(facts, room))
+        else:
+            rows[-1] += f", {facts}"
+        return "\n" + "\n  ".join(rows)
 
 
 def run_count(total: Totals) -> int:
@@ -12501,58 +12500,46 @@ def verdict_of_all(total: Totals) -> str:
 VERDICTS = ("succeeded", "failed", "unfinished")
 
 
-def facts_of(verdict: str, totals: Totals, *, named: bool) -> Iterator[tuple[int, str]]:
-    """The verdict and all facts, some empty, with ranks: the highest is dropped first."""
-    yield from facts_done(verdict, totals, named=named)
+def facts_of(totals: Totals, *, named: bool = False) -> Iterator[str]:
+    """All facts of a run, or of all; some are empty."""
+    yield from facts_done(totals, named=named)
     yield from facts_stated(totals)
 
 
-def join_facts(ranked: Iterable[tuple[int, str]], between: str = " · ") -> str:
-    return between.join(fact for _, fact in ranked if fact)
+def join_facts(facts: Iterable[str], between: str = " · ") -> str:
+    return between.join(filter(None, facts))
 
 
-def facts_done(verdict: str, totals: Totals, *, named: bool) -> Iterator[tuple[int, str]]:
+def facts_done(totals: Totals, *, named: bool = False) -> Iterator[str]:
     """What a run did."""
-    actions = format_counts(totals.actions, "action", named=named) or "no actions"
-    after = totals.actions and run_count(totals) == 1 and verdict.endswith("unfinished")
-    ended = f"{verdict} after {actions}" if after else f"{verdict}, {actions}"
-    yield 0, ended if verdict else actions
     failures = sum(totals.failures.values())
-    nested = format_counts(totals.nested, "subagent action", named=named)
-    yield 0 if failures else 5, nested  # some of them may have failed
-    yield 0, f"{failures:,} failed" if failures else ""
-    yield 0, f"blocked: {excerpt_reason(totals.blocked)}" if totals.blocked else ""
+    yield format_counts(totals.actions, "action", named=named) or "no actions"
+    yield format_counts(totals.nested, "subagent action", named=named)
+    yield f"{failures:,} failed" if failures else ""
+    yield f"blocked: {excerpt_reason(totals.blocked)}" if totals.blocked else ""
     nouns = "event of unknown type", "events of unknown type"
-    yield 0, format_counts(totals.unknown, *nouns, named=named)
-    yield 4, f"{plural(len(totals.files), 'file')} changed" if totals.files else ""
+    yield format_counts(totals.unknown, *nouns, named=named)
+    yield f"{plural(len(totals.files), 'file')} changed" if totals.files else ""
 
 
-def facts_stated(totals: Totals) -> Iterator[tuple[int, str]]:
+def facts_stated(totals: Totals) -> Iterator[str]:
     """What a run took, and what was found in it besides."""
     unit = " token"  # beside the first number only
-    for rank, kind in zip((2, 3, 7, 7), TOKENS, strict=True):
+    for kind in TOKENS:
         if number := totals.stated.get(kind):
             if unit and number != 1:
                 unit = " tokens"
-            yield rank, f"{at_least(kind, totals)}{number:,}{unit} {kind}"
+            yield f"{at_least(kind, totals)}{number:,}{unit} {kind}"
             unit = ""
     turns = int(totals.stated.get("turns", 0))
-    yield 1, at_least("cost", totals) + totals.cost if totals.cost else ""
+    yield at_least("cost", totals) + totals.cost if totals.cost else ""
     taken = format_counts({"": turns}, "turn", named=False)
-    yield 5, at_least("turns", totals) + taken if turns else ""
-    yield 6, excerpt(totals.model)
-    yield from ((0, plural(number, noun)) for noun, number in sorted(totals.rejected.items()))
+    yield at_least("turns", totals) + taken if turns else ""
+    yield excerpt(totals.model)
+    yield from (plural(number, noun) for noun, number in sorted(totals.rejected.items()))
     redactions = {name: number for name, number in totals.redactions.items() if number > 0}
-    yield 0, format_counts(redactions, "redaction")
-    yield 0, f"{plural(totals.unused, 'secret value')} not used" if totals.unused else ""
-
-
-def fit_facts(ranked: Iterable[tuple[int, str]], room: int) -> str:
-    """Facts with their ranks as a text; where there is no room, those of the highest go first."""
-    facts = [fact for fact in ranked if fact[1]]
-    while display_width(text := join_facts(facts, ", ")) > room and max(facts)[0]:
-        facts.remove(max(facts))
-    return truncate(text, room)
+    yield format_counts(redactions, "redaction")
+    yield f"{plural(totals.unused, 'secret value')} not used" if totals.unused else ""
 
 
 def at_least(number: str, totals: Totals) -> str:
@@ -12801,7 +12788,6 @@ UNCUT = ("prompt", "words", "images")  # of these; of others the first and the l
 
 
 NO_ACTION = Action("")
-GONE = "gone"  # a step that is left out
 
 
 class Step(Struct, kw_only=True):
@@ -12811,14 +12797,16 @@ class Step(Struct, kw_only=True):
     text: str = ""
     at: int | None = None  # when it was said, in milliseconds since 1970
     images: list[str] = []  # addresses
-    act: Action = NO_ACTION  # while its sub-agent is at work
-    place: str = ""  # the ID of a call
+    act: Action = NO_ACTION
+    call: str | None = None  # its ID
+    parent: str | None = None  # the call of the sub-agent that did it
+    place: str = ""  # the address of a call
     tool: str = ""
     took: int | None = None
     span: tuple[int, int] | None = None
     details: dict[str, str] = {}  # what it opens
     cut: bool = False  # is that left out?
-    below: list[Step] = []  # what its sub-agent did
+    below: list[Step] = []  # what its sub-agent did, in the tree
 
     @property
     def failed(self) -> bool:
@@ -12846,38 +12834,12 @@ class Step(Struct, kw_only=True):
     @property
     def size(self) -> int:
         """About how many bytes it takes."""
-        return self.own_size + sum(step.size for step in self.below)
-
-    @property
-    def own_size(self) -> int:
         line = self.act.target[:ITEM_COLUMNS], self.act.outcome[:ITEM_COLUMNS]
-        texts = sum(map(byte_length, (self.text, *line, *self.images)))
-        return texts + self.inside + STEP_SIZE
-
-    @property
-    def inside(self) -> int:
-        """About how many of them are what it opens."""
-        return sum(map(byte_length, self.details.values()))
+        texts = (self.text, *line, *self.images, *self.details.values())
+        return STEP_SIZE + len(encode_line("".join(texts)))
 
 
 STEP_SIZE = 25  # bytes around its texts, or more
-
-
-def byte_length(text: str) -> int:
-    return len(text) if text.isascii() else len(encode_line(text))
-
-
-def all_steps(steps: Iterable[Step]) -> Iterator[Step]:
-    for step in steps:
-        yield step
-        yield from all_steps(step.below)
-
-
-def steps_left(steps: Iterable[Step]) -> list[Step]:
-    left = [step for step in steps if step.kind != GONE]
-    for step in left:
-        step.below = steps_left(step.below)
-    return left
 
 
 def in_groups(steps: Iterable[Step]) -> Iterator[tuple[str, list[Step]]]:
@@ -12899,6 +12861,19 @@ def title_of(text: str) -> str:
     return truncate(first.strip("*# "), TITLE)
 
 
+def beginning(prompt: str) -> str:
+    """The first lines of a long prompt; "" of any other."""
+    lines = prompt.split("\n")
+    if max(len(lines), len(prompt) // 80) <= PROMPT_LINES:
+        return ""
+    return truncate("\n".join(filter(str.strip, lines[:PROMPT_LINES])), 3 * TITLE)
+
+
+def brief(target: str) -> str:
+    first, *more = target.split("\n", 1)
+    return cut_middle(first, ITEM_COLUMNS) + (" ..." if more else "")
+
+
 class Chapter(Record):
     """A run in a report."""
 
@@ -12906,7 +12881,6 @@ class Chapter(Record):
         super().__init__(run)
         self.number = number  # of the runs in the report
         self.steps: list[Step] = []
-        self.calls: dict[str | None, Step] = {}  # those that may have steps below
         self.missing: dict[str, int] = {}  # steps that are left out
         self.brief = False  # is there no room to name the files?
         self.title = ""  # the first line that was asked or said
@@ -12918,17 +12892,19 @@ class Chapter(Record):
 
     @property
     def size(self) -> int:
-        names = () if self.brief else itertools.islice(self.totals.files, MOST_FILES)
-        files = sum(len(name) + 2 * STEP_SIZE for name in names)
-        return CHAPTER_SIZE + files + sum(step.size for step in (*self.steps, *self.going))
+        return CHAPTER_SIZE + self.size_of_files + sum(step.size for step in self.steps)
 
     @property
-    def going(self) -> list[Step]:
-        """The calls that go on, with what their sub-agents have done so far."""
-        return [step for step in self.calls.values() if step.act is NO_ACTION]
+    def size_of_files(self) -> int:
+        return sum(len(file.path) + 2 * STEP_SIZE for file in self.files)
+
+    @property
+    def files(self) -> list[FileChange]:
+        """The changed files that are named."""
+        return [] if self.brief else [*itertools.islice(self.totals.files.values(), MOST_FILES)]
 
     def place(self, further: int = 0) -> str:
-        """The ID of the last finished call, or of one that goes on when the run ends."""
+        """The address of the last finished call, or of one that goes on when the run ends."""
         number = sum((*self.totals.actions.values(), *self.totals.nested.values()))
         return f"{self.number}.{number + further}"
 
@@ -12937,64 +12913,59 @@ class Chapter(Record):
         before, self.dated_ms = self.dated_ms or self.run.started_ms, ms or self.dated_ms
         return ms if ms and ms // 60_000 != (before or 0) // 60_000 else None
 
-    def put(self, step: Step, call: str | None = None, parent: str | None = None) -> None:
-        """Add a step: below the call of its sub-agent, unless that is too deep, below itself, or
-        left out."""
-        above = self.notes.ancestors(parent)
-        beside = parent is None or call in above or len(above) >= MAX_DEPTH
-        if beside or self.call(parent).kind == GONE:
-            self.steps.append(step)
-        else:
-            self.call(parent).below.append(step)
+    def tree(self) -> list[Step]:
+        """The steps, those of a sub-agent below its call, unless that isn't shown, too deep, or
+        below itself."""
+        calls = {step.call: step for step in reversed(self.steps)}
+        top: list[Step] = []
+        for step in self.steps:
+            step.below = []
+        for step in self.steps:
+            above = parent = calls.get(step.parent) if step.parent else None
+            for _ in range(MAX_DEPTH):
+                above = calls.get(above.parent) if above and above.parent else None
+            (parent.below if parent and not above else top).append(step)
+        return top
 
-    def call(self, identity: str | None) -> Step:
-        """The step of a call, to which its sub-agent adds before and after its end."""
-        return self.calls.setdefault(identity, Step(kind="done"))
-
-    def end(self) -> None:
-        """What is below calls that are not shown stands at the end."""
-        for step in self.going:
-            self.steps += step.below
-        self.calls.clear()
-
-    def cuts(self) -> Iterator[int]:
+    def shrink(self, room: float) -> None:
         """Leave out one thing after the other, until there is enough room: what good calls open,
         what others do, the first steps, names of files, the ends of the answer and of the prompt,
-        and these. Yields how many bytes each saved."""
-        steps = *self.steps, *self.going
-        for failed, step in itertools.product((False, True), [*all_steps(steps)]):
-            if step.details and step.act.failed is failed:
-                saved, step.details, step.cut = step.inside, {}, True
-                yield saved
-        last = [step for step in (self.answer, self.asked) if step]
-        for step in steps:
-            if not any(step is each for each in last):
-                yield from self.leave_out(step)
-        if not self.brief:
-            size, self.brief = self.size, True
-            yield size - self.size
+        and these."""
+        left, last = self.size, [step for step in (self.answer, self.asked) if step]
+        for failed, step in itertools.product((False, True), self.steps):
+            if left > room and step.details and step.act.failed is failed:
+                left -= step.size
+                step.details, step.cut = {}, True
+                left += step.size
+        for step in [*self.steps]:
+            if left > room and not any(step is each for each in last):
+                left -= self.leave_out(step)
+        if left > room:
+            left -= self.size_of_files
+            self.brief = True
         for step in last:
-            whole, length = step.text, len(step.text)
-            while (length := length * 3 // 4) > TITLE:
-                size, step.text = step.size, shorten_text(whole, length)
-                yield size - step.size
+            if left > room:
+                size, length = step.size, len(step.text) - STEP_SIZE - int(left - room)
+                step.text = shorten_text(step.text, max(length, TITLE))
+                left += step.size - size
         for step in last:
-            yield from self.leave_out(step)
+            if left > room:
+                left -= self.leave_out(step)
 
-    def leave_out(self, step: Step) -> Iterator[int]:
-        """Leave out what is below a step, and then itself."""
-        for each in step.below:
-            yield from self.leave_out(each)
-        if step.kind != "done" or step.act is not NO_ACTION:
-            add_count(self.missing, NOUNS[step.kind])
-            saved, step.kind, step.below = step.size, GONE, []
-            yield saved
+    def leave_out(self, step: Step) -> int:
+        self.steps.remove(step)
+        add_count(self.missing, NOUNS[step.kind])
+        return step.size
 
-    def clear(self) -> None:
-        """Forget what is left out."""
-        self.steps = steps_left(self.steps)
-        for step in self.going:
-            step.below = steps_left(step.below)
+    @property
+    def name(self) -> str:
+        """The agent, and which of its runs."""
+        run = self.run
+        return f"{run.agent}, run {run.number}" if run.number > 1 else run.agent
+
+    @property
+    def about(self) -> str:
+        return self.title or title_of(self.run.reason or "") or self.run.name
 
     @property
     def asked(self) -> Step | None:
@@ -13010,7 +12981,7 @@ class Chapter(Record):
 
     def left_out(self) -> str:
         counts = [plural(number, noun) for noun, number in self.missing.items()]
-        if bare := sum(step.cut for step in all_steps(self.steps)):
+        if bare := sum(step.cut for step in self.steps):
             counts.append(f"details of {plural(bare, 'call')}")
         return f"{', '.join(counts)} left out" if counts else ""
 
@@ -13080,22 +13051,13 @@ class Document(Follower):
     def did(self, part: Chapter, call: FinishedCall, going: int = 0) -> None:
         """Add a call that has ended: ``going`` is 0; or the number of one that goes on when the run
         ends."""
-        identity = call.event.call_id
-        step = part.call(identity)
-        if step.act is not NO_ACTION:  # its ID is used again
-            step = part.calls[identity] = Step(kind="done")
-        if call.tool != "task" and not step.below:
-            del part.calls[identity]  # no sub-agent's, of which more comes
-        step.place = part.place(going)
-        if going:
-            act = running_action(call.start, part.notes.cwd)
-            step.act = act if self.detail else replace(act, target="")
-        elif self.detail:
-            step.act, step.took, step.span = call.action, call.duration_ms, call.span
-            step.tool, step.details = call.tool, self.details(call)
-        else:
-            step.act, step.tool = call.label, call.tool
-        self.put(part, step, identity, call.parent)
+        act = running_action(call.start, part.notes.cwd) if going else call.action
+        bare = replace(act, target="") if going else call.label
+        step = Step(kind="done", act=act if self.detail else bare, place=part.place(going))
+        step.call, step.parent, step.tool = call.event.call_id, call.parent, call.tool
+        if self.detail and not going:
+            step.took, step.span, step.details = call.duration_ms, call.span, self.details(call)
+        self.put(part, step)
 
     def details(self, call: FinishedCall) -> dict[str, str]:
         """What the line of a call opens."""
@@ -13108,49 +13070,40 @@ class Document(Follower):
         }
 
     def ended(self, part: Chapter) -> None:
-        """Note what is left of a run that has ended."""
-        part.end()
+        """Note that a run has ended."""
         part.notes.speech = Speech()  # its words are kept once
         self.size += CHAPTER_SIZE
         if len(self.chapters) > max(self.room // LEAST_CHAPTER, 2):
             self.drop()
 
-    def put(self, part: Chapter, step: Step, *whose: str | None) -> None:
+    def put(self, part: Chapter, step: Step) -> None:
         """Keep a step. What there will be no room for is left out."""
-        part.put(step, *whose)
-        self.size += step.own_size
+        part.steps.append(step)
+        self.size += step.size
         if self.size > 2 * self.room:
             self.fit(self.room / self.size)
 
     # What is left out.
 
     def fit(self, kept: float) -> bool:
-        """Leave out the next thing of the longest run until this share of all is left, or a run, if
-        nothing of any can be left out. Was there something?"""
-        import heapq
-
-        sizes = [(-part.size, at, part.cuts()) for at, part in enumerate(self.chapters)]
-        heapq.heapify(sizes)
-        whole = self.size = -sum(size for size, *_ in sizes)
-        while sizes and self.size > whole * kept:
-            size, at, cuts = sizes[0]
-            saved = next(cuts, None)
-            if saved is None:
-                heapq.heappop(sizes)
-            else:
-                heapq.heapreplace(sizes, (size + saved, at, cuts))
-                self.size -= saved
+        """Leave out what the longest runs have no room for, so that this share of all is left; or a
+        run, if nothing of any can be left out. Was there something?"""
+        sizes = sorted(part.size for part in self.chapters)
+        whole = sum(sizes)
+        room = kept * whole
+        while sizes and sizes[0] * len(sizes) <= room:
+            room -= sizes.pop(0)
         for part in self.chapters:
-            part.clear()
+            part.shrink(room / max(len(sizes), 1))
+        self.size = sum(part.size for part in self.chapters)
         if self.size == whole and self.begun > 1 and self.chapters:
             self.drop()
         return self.size < whole
 
     def drop(self) -> None:
         """Leave out a run: the last that succeeded, or the last."""
-        over = [part for part in self.chapters if part.run not in self.open]
-        good = [part for part in over if part.run.succeeded]
-        last = (good or over or self.chapters)[-1]
+        over = [part for part in self.chapters if part.run not in self.open] or self.chapters
+        last = max(reversed(over), key=lambda part: part.run.succeeded)
         self.chapters.remove(last)
         self.size -= last.size
 
@@ -13217,52 +13170,37 @@ class Markdown(Document):
         run, totals = part.run, part.totals
         texts = inline(part.title), inline(excerpt_reason(run.reason or ""))
         about = " – ".join(filter(None, texts)) or inline(run.name)
-        counts = itertools.islice(facts_done("", totals, named=False), 3)
         mark = GOOD if run.succeeded else BAD
         time = format_duration(totals.took).replace(" ", "\u00a0") if totals.took else ""
-        sums = inline(join_facts((*counts, (0, totals.cost)), ", "))
+        sums = inline(join_facts((*facts_done(totals), totals.cost), ", "))
         file = code_html(cut_target(run.file or run.where, FILE_COLUMNS))
         whose = file if self.view.headings else inline(run.agent)
         return f"{mark}\u00a0{run.number or '-'}", whose, about, time, sums
 
     def chapter(self, part: Chapter) -> Iterator[str]:
         """A run: the answer first, then what else there is, then the steps."""
-        run, totals, steps = part.run, part.totals, [*part.steps]
-        yield self.heading(run, totals)
+        run, totals, steps = part.run, part.totals, part.tree()
+        where, name = code_html(run.where), inline(part.name)
+        named = f"{name} ({where})" if name and self.view.headings else name or where
+        heads = named, verdict_of(totals), inline(excerpt_reason(run.reason or ""))
+        yield f"<h3>{GOOD if run.succeeded else BAD} {': '.join(filter(None, heads))}</h3>"
         if part.asked:
-            yield prompt_in_markdown(steps.pop(0))
+            yield words_in_markdown(steps.pop(0))
         if answer := part.answer:
-            yield said_in_markdown(answer.text)
+            yield words_in_markdown(answer)
         last = steps[-1] if steps else None
         if last and last is answer:
             steps.pop()
         elif last and last.failed and not run.succeeded:
             yield listed(self.item(steps.pop()))  # it shows why
-        yield "" if part.brief else files_table(totals.files.values())
+        yield files_table(part.files, len(totals.files)) if part.files else ""
         missing = part.left_out()
-        if missing and not steps:
-            yield f"*{missing}*"
-        elif steps:
-            *done, _files = facts_done("", totals, named=False)
-            yield f"<details><summary>{inline(join_facts(done))}</summary>"
-            yield f"*{missing}*" if missing else ""
+        yield f"*{missing}*" if missing else ""
+        if steps:
+            yield f"<details><summary>{inline(join_facts(facts_done(totals)))}</summary>"
             yield from self.steps(steps)
             yield "</details>"
-        when = local_time(part.run.started_ms, DATE)
-        yield stated(((0, when), *facts_stated(totals)))
-
-    def heading(self, run: Run, totals: Totals) -> str:
-        where, name = code_html(run.where), inline(run.agent)
-        if run.number > 1:
-            name += f", run {run.number}"
-        if self.view.headings:
-            name += f" ({where})"
-        words = (
-            name if run.agent else where,
-            verdict_of(totals),
-            inline(excerpt_reason(run.reason or "")),
-        )
-        return f"<h3>{GOOD if run.succeeded else BAD} {': '.join(filter(None, words))}</h3>"
+        yield stated((local_time(run.started_ms, DATE), *facts_stated(totals)))
 
     def steps(self, steps: Iterable[Step]) -> Iterator[str]:
         """Steps one below the other; calls make lists."""
@@ -13281,15 +13219,9 @@ class Markdown(Document):
 
     def item(self, step: Step) -> str:
         """A call; what it opens is folded behind it, but not what a failed command printed."""
-        first, newline, _ = step.act.target.partition("\n")
-        outcome, *more = step.outcome.split("\n")
-        if more and "printed" not in step.details:
-            outcome += " ..."
-        texts = step.label, escape(first), escape(outcome)
-        label, target, outcome = fit_action(*texts, ITEM_COLUMNS)
-        outcome, dots = f"({outcome})" if outcome else "", "..." if newline else ""
-        words = STATE_MARKS[step.state], inline(label), code_html(target), dots, inline(outcome)
-        line = " ".join(filter(None, words))
+        target, facts = code_html(brief(step.act.target)), inline(brief(step.outcome))
+        words = STATE_MARKS[step.state], inline(step.label), target, facts and f"({facts})"
+        line = join_facts(words, " ")
         folded = [fenced(*each) for each in step.details.items() if each[0] != "printed"]
         if folded:
             folded = [f"<details><summary>{line}</summary>", *folded, "</details>"]
@@ -13303,23 +13235,19 @@ def listed(*items: str) -> str:
 
 
 def words_in_markdown(step: Step) -> str:
-    return prompt_in_markdown(step) if step.kind == "asked" else said_in_markdown(step.text)
-
-
-def prompt_in_markdown(step: Step) -> str:
-    """A prompt; a long one is folded."""
-    text = step.text
-    quote = asked_in_markdown(text)
-    if text.count("\n") < PROMPT_LINES and len(text) <= PROMPT_LINES * TITLE:
+    """Words; a long prompt is folded."""
+    if step.kind == "said":
+        return said_in_markdown(step.text)
+    quote = asked_in_markdown(step.text)
+    if not beginning(step.text):
         return quote
-    first = inline(title_of(text))
-    return f"<details><summary>{first}</summary>\n\n{quote}\n\n</details>"
+    return f"<details><summary>{inline(title_of(step.text))}</summary>\n\n{quote}\n\n</details>"
 
 
-def stated(facts: Iterable[tuple[int, str]]) -> str:
+def stated(facts: Iterable[str]) -> str:
     """Facts in small letters."""
-    shown = [inline(fact) for _, fact in facts if fact]
-    return f"<p><sub>{' · '.join(shown)}</sub></p>" if shown else ""
+    shown = join_facts(map(inline, facts))
+    return f"<p><sub>{shown}</sub></p>" if shown else ""
 
 
 def table(titles: Iterable[str], rows: Iterable[Iterable[str]], *, right: int) -> str:
@@ -13333,17 +13261,14 @@ def table(titles: Iterable[str], rows: Iterable[Iterable[str]], *, right: int) -
     return "\n".join((*lines, "</table>"))
 
 
-def files_table(files: Collection[FileChange]) -> str:
+def files_table(files: Sequence[FileChange], count: int) -> str:
     """The files that a run changed, with their lines; many are folded."""
-    rows = [
-        (code_html(file.path), change_words(file)) for file in itertools.islice(files, MOST_FILES)
-    ]
-    if len(files) > MOST_FILES:
-        rows.append((f"... and {plural(len(files) - MOST_FILES, 'more file')}", ""))
-    title = f"{plural(len(files), 'file')} changed"
-    opened = "" if len(files) > FILES_OPEN else " open"
-    shown = f"<details{opened}><summary>{title}</summary>\n{table((), rows, right=1)}\n</details>"
-    return shown if files else ""
+    rows = [(code_html(file.path), change_words(file)) for file in files]
+    if count > len(files):
+        rows.append((f"... and {plural(count - len(files), 'more file')}", ""))
+    title, opened = f"{plural(count, 'file')} changed", "" if count > FILES_OPEN else " open"
+    shown = table((), rows, right=1)
+    return f"<details{opened}><summary>{title}</summary>\n{shown}\n</details>"
 
 
 GOOD, BAD, RUNNING = "✅", "❌", "▶️"
@@ -13395,9 +13320,7 @@ nav .title { flex: 1; }
 .end.bad :is(h1, h3), .bad > .mark, .bad > * > .mark, .why, .bad > .what b, .bad > * > .what b {
   color: var(--bad); }
 .end .why, .about { display: block; white-space: pre-wrap; } .about { color: var(--soft); }
-.links { font-size: .8125rem; color: var(--soft); } .links h3::after { content: ": "; }
-.links * { display: inline; margin: 0; padding: 0; font: inherit; color: inherit; }
-.links li + li::before { content: " · "; } .links a { text-decoration: underline; }
+.links { font-size: .8125rem; color: var(--soft); }
 .time, .cost, time { color: var(--soft); font-size: .8125rem; font-variant-numeric: tabular-nums;
   white-space: nowrap; }
 nav .time, nav .cost { min-width: 3.5rem; text-align: right; }
@@ -13407,7 +13330,6 @@ nav span:is(.file, .cost):empty { display: none; }
 .mark { flex: none; width: 1rem; color: var(--good); }
 .running > .mark, .running > * > .mark { color: var(--soft); }
 .note { font-style: italic; } .file { color: var(--soft); }
-footer { margin-top: 2rem; color: var(--soft); font-size: .8125rem; }
 .run { display: flex; flex-direction: column; margin: 0 -1.25rem; padding: 2.25rem 1.25rem 0;
   content-visibility: auto; contain-intrinsic-size: auto 50rem; }
 .run > header { display: flex; flex-wrap: wrap; justify-content: space-between;
@@ -13575,14 +13497,19 @@ PAGE = """\
 {% endfor %}
 {% endmacro -%}
 
-{%- macro ending(end) %}
-<div class="end {{ end.state }}">
-{% if end.place %}<h3><a href="#{{ end.place }}">{{ MARKS[end.state] }} {{ end.verdict }}</a></h3>
-{% else %}<h1>{{ MARKS[end.state] }} {{ end.verdict }}</h1>{% endif %}
-{% if end.why %}<span class="why">{{ end.why }}</span>{% endif %}
-<span class="fact">{{ end.facts }}</span>
-{% if end.about %}<span class="about">{{ end.about|join(" · ") }}</span>{% endif %}
+{%- macro ending(good, verdict, totals, part=None, linked=False) %}
+{% set state = "ok" if good else "bad" %}
+<div class="end {{ state }}">
+{% if linked %}<h3><a href="#{{ part.number }}">{{ MARKS[state] }} {{ verdict }}</a></h3>
+{% else %}<h1>{{ MARKS[state] }} {{ verdict }}</h1>{% endif %}
+{% if part and part.run.reason %}<span class="why">{{ part.run.reason }}</span>{% endif %}
+<span class="fact">{{ totals|counts }}</span>
+{% if part %}<span class="about">{{ (part.run.agent, part.notes.cwd)|joined }}</span>{% endif %}
 </div>
+{% endmacro -%}
+
+{%- macro ended(part, linked) %}
+{{ ending(part.run.succeeded, part.totals|verdict, part.totals, part, linked) }}
 {% endmacro -%}
 
 <!doctype html>
@@ -13592,7 +13519,7 @@ PAGE = """\
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="referrer" content="no-referrer">
 <meta name="robots" content="noindex">
-<title>{{ title }}</title>
+<title>{{ runs[0][0].about if runs else "agentfmt" }}</title>
 <style>{{ SHEET }}</style>
 <main>
 <fieldset class="view" aria-label="Show">
@@ -13602,41 +13529,43 @@ PAGE = """\
 <label><input type="radio" name="view" id="acts">Actions</label>
 <label><input type="radio" name="view" id="bad">Failures</label>
 </fieldset>
-{{ ending(whole) }}
+{% if begun == 1 and runs %}{{ ended(runs[0][0], False) }}
+{% else %}{{ ending(total.all_succeeded, verdict, total) }}{% endif %}
 {% if begun > 1 %}
 <nav><ol>
-{% for part, end in runs %}
-<li class="{{ end.state }}"><a href="#{{ part.number }}">
-{%- if end.state == "ok" %}<span class="mark">{{ MARKS.ok }}</span>
-{%- else %}<span class="mark" role="img" aria-label="failed">{{ MARKS.bad }}</span>{% endif %}
-<span class="file">{{ end.file }}</span><span class="title">{{ end.title }}</span>
-<span class="time">{{ end.took }}</span><span class="cost">{{ end.cost }}</span></a></li>
+{% for part, _ in runs %}
+{% set state = "ok" if part.run.succeeded else "bad" %}
+<li class="{{ state }}"><a href="#{{ part.number }}"><span class="mark">{{ MARKS[state] }}</span>
+<span class="file">{{ part.run|file if several }}</span><span class="title">{{ part.about }}</span>
+<span class="time">{{ part.totals|took }}</span><span class="cost">{{ part.totals.cost }}</span>
+</a></li>
 {% endfor %}
 {% set more = begun - runs|length %}
 {% if more %}<li>... and {{ more|plural("more run") }}</li>{% endif %}
 </ol></nav>
 {% endif %}
-{% for part, end in runs %}
+{% for part, tree in runs %}
 <section class="run" id="{{ part.number }}">
-<header><h2><a href="#{{ part.number }}">{{ end.name }}</a></h2>
-{% if end.began %}<time datetime="{{ part.run.started_ms|utc }}">{{ end.began }}</time>{% endif %}
+<header><h2><a href="#{{ part.number }}">{{ part.name or part.run.where }}
+{%- if part.name %}: {{ part.run if several else part.run.name }}{% endif %}</a></h2>
+{% set began = part.run.started_ms|local(DATE) %}
+{% if began %}<time datetime="{{ part.run.started_ms|utc }}">{{ began }}</time>{% endif %}
 </header>
 {% if part.asked %}{{ one(part.asked, None) }}{% endif %}
-{% for title, links, more in part|links if links %}
-<section class="links"><h3>{{ title }}</h3><ul>
-{% for name, place, change in links %}
-<li><a href="#{{ place }}">{{ name }}</a>{{ " " if change }}{{ change }}</li>{% endfor %}
-{% if more %}<li>{{ more }} more</li>{% endif %}</ul></section>
-{% endfor %}
+{% set places, more = part|places, part.totals.files|length - part.files|length %}
+{% if part.files %}<p class="links">Changed{% for file in part.files %}
+{{- ":" if loop.first else "," }}
+{% if file.path in places %}<a href="#{{ places[file.path] }}">{{ file.path }}</a>
+{% else %}{{ file.path }}{% endif %} {{ file|change }}
+{%- endfor %}{% if more %}, {{ more }} more{% endif %}</p>{% endif %}
 {% if part.left_out() %}<p class="note">{{ part.left_out() }}</p>{% endif %}
 {% set scale = part|scale %}
-{% for name, group in (part.steps[1:] if part.asked else part.steps)|groups %}
+{% for name, group in (tree[1:] if part.asked else tree)|groups %}
 {{ steps(group, scale) }}
 {% endfor %}
-{% if begun > 1 %}{{ ending(end) }}{% endif %}
+{% if begun > 1 %}{{ ended(part, True) }}{% endif %}
 </section>
 {% endfor %}
-{% if hidden %}<footer class="hidden">{{ hidden }}</footer>{% endif %}
 </main></html>
 """
 
@@ -13658,16 +13587,8 @@ def page_template() -> Any:
         "words": lambda text: Markup(words_html(text)),
         "linked": lambda text: Markup(without_commands(linked(show_controls(text), calls=False))),
     }
-    env.globals |= {"MARKS": STATES, "MINUTE": "%H:%M", "SHEET": Markup(SHEET)}
+    env.globals |= {"MARKS": STATES, "MINUTE": "%H:%M", "DATE": DATE, "SHEET": Markup(SHEET)}
     return env.from_string(PAGE)
-
-
-def beginning(prompt: str) -> str:
-    """The first lines of a long prompt; "" of any other."""
-    lines = prompt.split("\n")
-    if max(len(lines), len(prompt) // 80) <= PROMPT_LINES:
-        return ""
-    return truncate("\n".join(filter(str.strip, lines[:PROMPT_LINES])), 3 * TITLE)
 
 
 def diff_parts(diff: str) -> Iterator[tuple[str, str]]:
@@ -13676,24 +13597,19 @@ def diff_parts(diff: str) -> Iterator[tuple[str, str]]:
         yield SIGNS.get(sign, "span"), "".join(f"{line}\n" for line in lines)
 
 
-def brief(target: str) -> str:
-    first, *more = target.split("\n", 1)
-    return truncate(first, ITEM_COLUMNS) + (" ..." if more else "")
-
-
 def facts_beside(step: Step) -> str:
     """How a call ended, but for its time, which stands beside."""
     known = ("0 ms", time_beside(step))
     return ", ".join(fact for fact in step.outcome.split(", ") if fact not in known)
 
 
-def time_beside(step: Step) -> str:
+def time_beside(step: Step | Totals) -> str:
     return format_duration(step.took) if step.took else ""
 
 
 def time_scale(part: Chapter) -> tuple[int, int] | None:
     """When the time of a run began and how long it is, unless no call took a while."""
-    spans = [step.span for step in all_steps(part.steps) if step.span]
+    spans = [step.span for step in part.steps if step.span]
     if all(until - since < SLOW_MS for since, until in spans):
         return None
     began = min(part.run.started_ms or spans[0][0], *(since for since, _ in spans))
@@ -13708,35 +13624,23 @@ def time_bar(span: tuple[int, int], scale: tuple[int, int]) -> tuple[str, str]:
     return f"{min(100 * (since - began) / whole, 100 - width):.1f}", f"{width:.1f}"
 
 
-def links_in(part: Chapter) -> Iterator[tuple[str, list[tuple[str, str, str]], int]]:
-    """Links to the first changes of files, and to failures, as many as there are of both."""
-    calls = [step for step in all_steps(part.steps) if step.place]
-    places = {
-        step.act.target: step.place for step in reversed(calls) if step.tool in CHANGING_TOOLS
-    }
-    files = [] if part.brief else [*part.totals.files.values()]
-    changed = [(f.path, places[f.path], change_words(f)) for f in files if f.path in places]
-    failed = [(brief_name(step), step.place, "") for step in calls if step.state == "bad"]
-    for title, links, count in (
-        ("changed", changed, len(files)),
-        ("failed", failed, sum(part.totals.failures.values())),
-    ):
-        yield title, links[:MAX_LINKS], max(count - min(len(links), MAX_LINKS), 0)
-
-
-def brief_name(step: Step) -> str:
-    return cut_middle(f"{step.label} {step.act.target}".strip().partition("\n")[0], TITLE // 2)
+def places_of(part: Chapter) -> dict[str, str]:
+    """Where the files were changed first."""
+    changes = (step for step in reversed(part.steps) if step.tool in CHANGING_TOOLS)
+    return {step.act.target: step.place for step in changes}
 
 
 STATES = {"ok": CHECK_MARK, "bad": CROSS_MARK, "running": BEGIN_MARK}
 SIGNS = {"+": "ins", "-": "del", "@": "b"}
 FILTERS: dict[str, Any] = {
-    "bar": time_bar, "beginning": beginning, "brief": brief, "diff": diff_parts,
-    "facts": facts_beside, "groups": in_groups, "image": image_name, "links": links_in,
-    "local": local_time, "long": lambda facts: len(facts) > 36 or "\n" in facts,
-    "plural": plural, "scale": time_scale, "took": time_beside,
-    "title": title_of,
-    "utc": lambda at: f"{utc(at):%Y-%m-%dT%H:%M:%SZ}",
+    "bar": time_bar, "beginning": beginning, "brief": brief, "change": change_words,
+    "counts": lambda totals: join_facts(facts_of(totals)), "diff": diff_parts,
+    "facts": facts_beside, "file": lambda run: cut_target(run.file or run.where, FILE_COLUMNS),
+    "groups": in_groups, "image": image_name, "joined": join_facts, "local": local_time,
+    "long": lambda facts: len(facts) > 36 or "\n" in facts,
+    "places": places_of, "plural": plural, "scale": time_scale, "took": time_beside,
+    "title": title_of, "utc": lambda at: f"{utc(at):%Y-%m-%dT%H:%M:%SZ}",
+    "verdict": lambda totals: verdict_of(totals).capitalize() or "No run",
 }  # fmt: skip
 
 
@@ -13756,76 +13660,31 @@ class Page(Document):
         return PAGE_DETAILS
 
     def render(self, chapters: list[Chapter]) -> bytes:
-        ends = [self.end(part) for part in chapters]
+        total = self.notes.total
         failed = (
             step.place
             for part in chapters
-            for step in all_steps(part.steps)
+            for step in part.steps
             if step.state == "bad" and step.place
         )
         pieces = page_template().stream(
-            page=self, runs=[*zip(chapters, ends, strict=True)], begun=self.begun,
-            policy=page_policy(), title=ends[0]["title"] if ends else "agentfmt",
-            whole=self.whole(ends), hidden=self.hidden_words(),
+            page=self, runs=[(part, part.tree()) for part in chapters], begun=self.begun,
+            policy=page_policy(), total=total, several=self.view.headings,
+            verdict=verdict_of_all(total) if self.begun else "No run",
             following={"": ""} | dict(itertools.pairwise(("", *failed))),
         )  # fmt: skip
         pieces.enable_buffering(1000)  # or each piece of a line would take memory of its own
         return b"".join(map(encode_line, pieces))
-
-    def end(self, part: Chapter) -> dict[str, Any]:
-        """How a run ended, and what it is about."""
-        run, notes, totals = part.run, part.notes, part.totals
-        name, several = run.name if run.agent else run.where, self.view.headings
-        if run.agent:
-            which = f", run {run.number}" if run.number > 1 else ""
-            name = f"{run.agent}{which}: {run if several else run.name}"
-        return page_ending(verdict_of(totals) or "no run", totals, good=run.succeeded) | {
-            "place": f"{part.number}", "name": name, "why": run.reason or "",
-            "title": part.title or title_of(run.reason or "") or run.name,
-            "began": local_time(part.run.started_ms, DATE),
-            "file": cut_target(run.file or run.where, FILE_COLUMNS) if several else "",
-            "took": format_duration(totals.took) if totals.took else "", "cost": totals.cost,
-            "about": [*filter(None, (run.agent, notes.cwd))],
-        }  # fmt: skip
-
-    def whole(self, ends: list[dict[str, Any]]) -> dict[str, Any]:
-        """How all ended: a single run says that here, and nowhere else."""
-        if self.begun == 1 and ends:
-            return ends[0] | {"place": ""}
-        total = self.notes.total
-        verdict = verdict_of_all(total) if self.begun else "no run"
-        return page_ending(verdict, total, good=total.all_succeeded)
 
     def last_lines(self, step: Step) -> str:
         """The last that a failed call printed, beside its line."""
         text = step.details.get("text", "") if step.state == "bad" else ""
         return "\n".join(cut_lines(text, last=self.view.tail)) if text and self.view.tail else ""
 
-    def hidden_words(self) -> str:
-        """What redaction hid, if it was asked for."""
-        redaction, total = self.notes.reporter.redaction, self.notes.total
-        marked = {*redaction.classes} - {"paths"}
-        if redaction.scanner:
-            marked.add("secrets")
-        counts = {name: number for name, number in total.redactions.items() if number > 0}
-        listed = format_counts(counts, "redaction") or "nothing was found"
-        notes = [f"Hidden ({', '.join(sorted(marked))}): {listed}"] if marked else []
-        if "paths" in redaction.classes:  # they leave no markers
-            notes.append("~ stands for a home directory, . for that of a run")
-        return "; ".join(notes)
-
 
 PAGE_DETAILS = dict.fromkeys(
     "prompt sh diff given words images text".split(), (PAGE_LINES, PAGE_TAIL)
 )
-
-
-def page_ending(verdict: str, totals: Totals, *, good: bool) -> dict[str, Any]:
-    facts = ((0, fact.replace(" ", "\u00a0")) for _, fact in facts_of("", totals, named=False))
-    return {
-        "place": "", "state": "ok" if good else "bad", "why": "", "about": (),
-        "verdict": verdict[:1].upper() + verdict[1:], "facts": join_facts(facts),
-    }  # fmt: skip
 
 
 def page_policy() -> str:

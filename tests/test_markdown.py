@@ -502,7 +502,7 @@ def test_interleaved_runs_stand_one_after_the_other() -> None:
 
 def test_a_command_of_several_lines_is_a_block() -> None:
     text = report(run_of(shell("cd /tmp\nmake test", 2, "no\n")))
-    assert "❌ Ran <code>cd /tmp</code> ... (exit 2)</summary>\n\n```sh\ncd /tmp\n" in text
+    assert "❌ Ran <code>cd /tmp ...</code> (exit 2)</summary>\n\n```sh\ncd /tmp\n" in text
     assert check(text, actions=1, runs=1).code == ["cd /tmp\nmake test\n", "no\n"]
 
 

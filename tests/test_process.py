@@ -362,7 +362,7 @@ def test_a_summary_of_what_a_signal_leaves_open(begin: Begin, code: int, status:
     process.send_signal(code)
     ended = finish(process)
     assert ended.status == status
-    ended_after = "unfinished after 1 action (read 1), Auto: interrupted"
+    ended_after = "unfinished, 1 action (read 1), Auto: interrupted"
     assert ended.lines[0] == f"agentfmt: run b (stdin:7): {ended_after}"
     assert "2 runs: 1 succeeded, 1 unfinished" in ended.lines[1]
     assert ended.stderr == ""

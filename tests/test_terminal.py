@@ -261,7 +261,7 @@ def test_a_failure_is_one_red_thing() -> None:
     assert told == [
         "",
         f"{RED}✗ failed in 1.2 s: Permission denied:{RESET}",
-        f"{RED}  cannot write to /root/secret.txt{RESET}",
+        f"  {RED}cannot write to /root/secret.txt{RESET}",
         f"  {DIM}no actions, Auto{RESET}",
     ]
     [line] = convert(stream, "-q", "-s").stderr.splitlines()

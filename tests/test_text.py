@@ -553,26 +553,6 @@ def test_summary_counts_many_names_together() -> None:
     assert "... 80)" in line
 
 
-def test_a_summary_on_a_terminal_is_one_line_where_it_can_be() -> None:
-    screen = agentfmt.Screen()
-    screen.glyphs = True
-    end = result(
-        duration_ms=9700, num_turns=3, total_cost_usd=0.012,
-        usage={"inputTokens": 8830, "outputTokens": 185, "cacheReadTokens": 44800},
-    )  # fmt: skip
-    data = spelled(init(), done("writeToolCall", {"path": "b"}, ok()), end)
-    found = {}
-    for columns in (40, 80, 200):
-        with mock.patch.object(screen, "width", return_value=columns):
-            _, found[columns] = render(data, View(summary="stderr", err=screen)).err
-    assert found == {
-        40: "✓ succeeded in 9.7 s, 1 action, $0.012",
-        80: "✓ succeeded in 9.7 s, 1 action, 1 file changed, 8,830 tokens in, 185 out, $0.012",
-        200: "✓ succeeded in 9.7 s, 1 action, 1 file changed, 8,830 tokens in, 185 out, 44,800 from cache, "
-        "$0.012, 3 turns",
-    }
-
-
 # ---------------------------------------------------------------- hostile text
 
 HOSTILE = (
