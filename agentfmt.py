@@ -2567,11 +2567,11 @@ def too_long(limit: int) -> str:
 # Where log collectors put the lines that they wrap: after CRI's tag, or in a member of an object.
 CRI, OBJECT = "CRI", "jsonPayload"
 ENVELOPES = (
-    CRI, "log", "message", "line", "MESSAGE", "body.stringValue", "body", "textPayload", OBJECT,
+    CRI, "log", "message", "line", "MESSAGE", "body.stringValue", "body", "textPayload",
+    "jsonPayload.message", OBJECT,
 )  # fmt: skip
-MAX_LAYERS = 2  # of envelopes: one collector may read what another wrote
 COLLECTED = frozenset(("log", "logs", "container", "docker", "syslog", "journald", "file", "stdin"))
-STREAMS = (b"stdout", b"stderr")
+STREAMS = ("stdout", "stderr")
 WRITERS_OF_PIECES = ("stream", "container_id", "CONTAINER_ID", "kubernetes")
 CRI_LINE = regex(
     rb"[0-9]\S* (?:(stdout|stderr) ([PF])(?::\S*)? |[0-9a-f]{2}([OE])[ +])(.*)", re.DOTALL
@@ -2583,9 +2583,9 @@ class Wrapped(NamedTuple):
 
     place: str  # a member, or CRI
     text: bytes
-    writer: bytes  # pieces of one writer are joined
+    writer: str  # pieces of one writer are joined
     ended: bool  # the line is known to end here
-    stream: bytes  # one of STREAMS, if the envelope says so
+    stream: str  # one of STREAMS, if the envelope says so
 
 
 def unwrap_text(value: Any) -> bytes:
@@ -2602,36 +2602,29 @@ def object_in(text: bytes) -> dict[str, Any]:
     return as_object(decoded(text)) if text.lstrip(BLANKS)[:1] == b"{" else {}
 
 
-def contents(
-    line: bytes, places: Sequence[str] = ENVELOPES, *, named: bool = False
-) -> Iterator[Wrapped]:
+def contents(line: bytes, places: Sequence[str], *, named: bool) -> Iterator[Wrapped]:
     """The possible contents of an envelope at some places; none for an event, unless the user
     ``named`` the place."""
     if CRI in places and (match := CRI_LINE.fullmatch(line)):
-        stream = match[1] or STREAMS[match[3] == b"E"]
+        stream = (match[1] or b"").decode() or STREAMS[match[3] == b"E"]
         yield Wrapped(CRI, match[4].rstrip(b"\r\n"), stream, match[2] == b"F", stream)
-    outer = object_in(line[max(0, line.find(b"{", 0, MAX_PREFIX + 1)) :])
+    outer = object_in(line[max(0, line.find(b"{", 0, MAX_PREFIX + 1)) :]) if places else {}
     kind = outer.get("type")
     if not outer or (not named and isinstance(kind, str) and kind not in COLLECTED):
         return
-    writer = repr([outer.get(name) for name in WRITERS_OF_PIECES]).encode()
-    stream = to_utf8(as_text(outer.get("stream")))
+    writer, stream = repr([*map(outer.get, WRITERS_OF_PIECES)]), as_text(outer.get("stream"))
     for place in places:
         value = Node(outer)[place]
         whole = isinstance(value, dict) and (named or place == OBJECT)
         if text := encode_json(value) if whole else unwrap_text(value):
             ended = whole or text.endswith(b"\n")
-            yield Wrapped(place, text, writer, ended, stream if stream in STREAMS else b"")
+            yield Wrapped(place, text, writer, ended, stream if stream in STREAMS else "")
 
 
-def holds_event(text: bytes, layers: int) -> bool:
-    """Is a text an event, the beginning of one, or an envelope of either?"""
+def holds_event(text: bytes) -> bool:
+    """Is a text an event, or the beginning of one?"""
     outer = object_in(text)
-    if not outer:
-        return text[:1] == b"{" and b'"type"' in text
-    if says_kind(outer):
-        return True
-    return layers > 0 and any(holds_event(piece.text, layers - 1) for piece in contents(text))
+    return says_kind(outer) if outer else text[:1] == b"{" and b'"type"' in text
 
 
 def says_kind(line: Mapping[str, Any]) -> bool:
@@ -2695,9 +2688,9 @@ class Rejected(NamedTuple):
 
 
 NO_EVENT = Rejected(None)
-# What came off a line: of each envelope the kind of its prefix, its place and stream; at last the
-# kind of the prefix of the object.
-Wrapping: TypeAlias = "tuple[tuple[str, str, bytes] | str, ...]"
+# What came off a line: of an envelope the kind of its prefix, its place and stream; at last the
+# kind of the object's prefix.
+Wrapping: TypeAlias = "tuple[str, ...]"
 BARE: Wrapping = ("",)
 
 
@@ -2723,8 +2716,7 @@ class Reader:
         self.decode = msgspec.json.Decoder(event_type).decode
         self.pieces = Pieces(limit)
         self.named = unwrap not in ("auto", "none")
-        self.places: tuple[str, ...] = (unwrap,) if self.named else ENVELOPES
-        self.layers = {"auto": MAX_LAYERS, "none": 0}.get(unwrap, 1)  # of envelopes, at most
+        self.places = {"auto": ENVELOPES, "none": ()}.get(unwrap, (unwrap,))
         self.wrapping: Wrapping | None = None  # of each event, once one has opened a run
         self.last: Wrapping = BARE  # of the last event
         self.alone = True  # one line at most has been wrapped so
@@ -2761,8 +2753,8 @@ class Reader:
             if not decided and self.decide() == BARE:
                 yield from self.events_of(lines[number:])
                 return
-            for layers, whole in self.peel(line):
-                for pair in self.examine(layers, whole):
+            for envelope, whole in self.peel(line):
+                for pair in self.examine(envelope, whole):
                     self.source.at = begin + number
                     yield pair
         self.source.at = begin + len(lines)
@@ -2787,38 +2779,22 @@ class Reader:
         braced = wrapped or self.source.documents or piece.data.lstrip(BLANKS)[:1] == b"{"
         return Rejected(piece.reason if braced else None)
 
-    def peel(self, line: bytes, layers: Wrapping = ()) -> Iterator[tuple[Wrapping, Frame]]:
-        """Strip nested envelopes: each line that is complete now, with what came off."""
-        piece = self.find_envelope(line, layers)
-        if piece is None:
-            yield layers, line
-            return
-        brace = 0 if piece.place == CRI else line.find(b"{")
-        prefix = prefix_kind(line[:brace]) if brace else ""
-        for whole in self.pieces.join((layers, piece.place, piece.writer), piece):
-            inside = (*layers, (prefix, piece.place, piece.stream))
-            if isinstance(whole, RejectedPiece):
-                yield inside, whole
-            else:
-                yield from self.peel(whole, inside)
-
-    def find_envelope(self, line: bytes, layers: Wrapping) -> Wrapped | None:
-        """What is in a line that is the envelope that its FILE has here, or may have."""
-        if len(layers) >= self.layers:
-            return None
+    def peel(self, line: bytes) -> list[tuple[Wrapping, Frame]]:
+        """The lines that are complete now, with what came off: of an envelope that the FILE has, or
+        may have."""
         known, places = self.named, self.places
         if expected := self.decide():
-            layer = expected[len(layers)]
-            if isinstance(layer, str):
-                return None
-            known, places = True, (layer[1],)
+            known, places = True, expected[1:2]
         for piece in contents(line, places, named=self.named):
-            begun = (layers, piece.place, piece.writer) in self.pieces.begun
-            if known or begun or piece.stream or piece.ended or holds_event(piece.text, MAX_LAYERS):
-                return piece
-        return None
+            writer = piece.place, piece.writer
+            begun = writer in self.pieces.begun
+            if known or begun or piece.stream or piece.ended or holds_event(piece.text):
+                brace = 0 if piece.place == CRI else line.find(b"{")
+                envelope = prefix_kind(line[:brace]), piece.place, piece.stream
+                return [(envelope, whole) for whole in self.pieces.join(writer, piece)]
+        return [((), line)]
 
-    def examine(self, layers: Wrapping, line: Frame) -> Iterator[tuple[bytes, Any]]:
+    def examine(self, envelope: Wrapping, line: Frame) -> Iterator[tuple[bytes, Any]]:
         """The events in a line that has been peeled, if it was wrapped as the others are."""
         if isinstance(line, RejectedPiece):
             yield line.data, Rejected(line.reason)
@@ -2827,7 +2803,7 @@ class Reader:
             return
         expected, (prefix, found) = self.decide(), self.find_events(text)
         if found is not NO_EVENT:
-            wrapping = (*layers, prefix_kind(prefix) if prefix else "")
+            wrapping = (*envelope, prefix_kind(prefix))
             if not isinstance(found, Rejected):
                 if self.alone and expected and len(expected) == 1 and wrapping == BARE:
                     expected = self.wrapping = BARE
@@ -6414,8 +6390,8 @@ AGENT_CHECKS: dict[str, Callable[[dict[str, Any]], bool]] = {
 
 def wraps_event(event: Event) -> bool:
     """Does an envelope that isn't taken off hold an event of an agent?"""
-    pieces = contents(event.raw) if event.type is None and b":" in event.raw else ()
-    lines = (object_in(piece.text) for piece in pieces)
+    places = ENVELOPES if event.type is None and b":" in event.raw else ()
+    lines = (object_in(piece.text) for piece in contents(event.raw, places, named=False))
     return any(recognize(line) or line.get("type") in CURSOR_TYPES for line in lines)
 
 
@@ -6617,7 +6593,7 @@ class Runs:
         elif limits.max_tokens is not None and tokens > limits.max_tokens:
             run.over = f"more than {plural(limits.max_tokens, 'token')}"
         if run.over:
-            limits.close_gate(f"{run.over} at {self.where()}")
+            limits.close_gate(f"{run.over} at {self.file.where()}")
 
     def track(self, run: Run, event: Event) -> None:
         """Remember a call while it is open: its completion may hold nothing but the outcome."""
@@ -6629,10 +6605,7 @@ class Runs:
             run.called += event.started is None
             if self.fail_on and FinishedCall(event).status != "ok":
                 remember(run.failed, event.call_id, event)
-        event.where = self.where()
-
-    def where(self) -> str:
-        return self.file.where()
+        event.where = self.file.where()
 
     def ends(self) -> Iterator[Event]:
         """The implied ends: events without a line. Then report why runs failed."""
@@ -6656,7 +6629,7 @@ class Runs:
             self.outside_run(session, event)
         elif run is None or (run.begun and kind == INIT):
             if run:
-                self.close_unfinished(session, f"superseded by another init at {self.where()}")
+                self.close_unfinished(session, f"superseded by another init at {self.file.where()}")
                 self.file.prose = ""
             self.start(session, event)
         else:
@@ -6690,7 +6663,7 @@ class Runs:
             name: object = STRAY if stray else session.key
             name = kind if kind in TAKEN_BY_KIND else name
             if name in file.outside or len(file.outside) < MAX_RUNS:
-                file.outside.setdefault(name, Outside(self.where())).add(event.type)
+                file.outside.setdefault(name, Outside(self.file.where())).add(event.type)
             return
         file.unknown.add(event.type)
         if not event.type:
@@ -6719,7 +6692,7 @@ class Runs:
         return [f"{plural(len(run.calls), 'call')} open ({named})"]
 
     def start(self, session: Session, event: Event) -> None:
-        event.run = session.run = run = Run(event.session_id or None, self.where())
+        event.run = session.run = run = Run(event.session_id or None, self.file.where())
         session.has_begun = True
         self.file.runs += 1
         if event.kind != END:
@@ -6788,7 +6761,7 @@ class Runs:
         for choice in self.fail_on:
             noted = event.started and choice.matches(event.started, unclear=True)
             if not noted and choice.matches(event, unclear=True):
-                here = self.where() + ("" if choice.matches(event) else doubt_of(event))
+                here = self.file.where() + ("" if choice.matches(event) else doubt_of(event))
                 self.matched.add(choice.text)
                 count, where = matches.get(choice.text, (0, here))
                 matches[choice.text] = (count + 1, where)
@@ -6797,7 +6770,7 @@ class Runs:
             self.note_act(run, event)
             run.unmet = [choice for choice in run.unmet if not choice.matches(event, well=True)]
             for choice in run.unmet:
-                if why := choice.falls_short(event, self.where()):
+                if why := choice.falls_short(event, self.file.where()):
                     run.nearly[choice.text] = f": {self.redacted(why, 'command', run)}"
 
     def check_denials(self, run: Run, event: Event) -> None:
@@ -6929,7 +6902,7 @@ class Runs:
             reporter.failed = True
             reporter.explain(file)
         if runless:
-            yield file_without_run(file)
+            yield no_run(file.name, file.story, failure_in(file.prose))
 
     def end_command(self) -> Iterator[Event]:
         """What stands for the failure of --run's command after a good result."""
@@ -6962,12 +6935,8 @@ def implied_end(run: Run | None) -> Event:
     return SpokenEvent(run=run, unprinted=True, kind=IMPLIED, decoded=took)
 
 
-def file_without_run(file: Source) -> Event:
-    """What stands for a FILE without a run: its name, why it has none, and a word for that."""
-    return no_run(file.name, file.story, failure_in(file.prose))
-
-
 def no_run(name: str, why: str, word: str | None) -> Event:
+    """What stands for a FILE without a run: its name, why it has none, and a word for that."""
     return SpokenEvent(subtype=word, text=why, where=name, unprinted=True, kind=NO_RUN)
 
 
