@@ -3431,6 +3431,7 @@ class Translator:
     tells = b""  # what lines of delta types hold that state tokens
     saved = False  # is it a session that the agent saved? No line ends its runs.
     clocks = False  # lines are written when things happen: calls that overlap state their times
+    names_servers = False  # do names of tools that have no counterpart begin with their server's?
     exit_code = ""  # an expression for the last line of a command's output, which states its status
     good_stops: Collection[str] = ()  # if given: reasons to stop that are none of a failure
     stop_member = "stopReason"  # that states the reason
@@ -3642,23 +3643,10 @@ class Translator:
         whole = maker.native and kind == "assistant"
         if self.said.begun and rest and kind == "assistant" and not whole:
             rest = self.said.line_break(self.parent) + rest
-        if rest or delta:
+        if rest or delta or whole:
             part = self.words(kind, text if whole else rest)
             if whole and delta and maker.blanks:
                 part.timestamp_ms = CERTAIN_DELTA
-        elif whole:
-            with self.only_printed():
-                self.words(kind, text)
-
-    @contextlib.contextmanager
-    def only_printed(self) -> Iterator[None]:
-        """Make events of a line that says nothing new, only where it is printed: they mean as much
-        as it does elsewhere, without any."""
-        state, event = (self.latest, self.latest_main, self.silent_reason), self.event
-        yield
-        self.latest, self.latest_main, self.silent_reason = state
-        for part in self.events:
-            part.kind = event.kind if event.type in ACT_TYPES else self.aside
 
     def think(self, text: Any, *, delta: bool = False) -> None:
         self.say(text, "thinking", delta=delta)
@@ -3675,9 +3663,8 @@ class Translator:
         if not parent:
             self.silent_reason = ""
         tool, server, earlier = translate_tool(name), None, self.calls.get(identity)
-        if tool == name and "_" in name:
-            server = self.server_of(name)
-            tool = tool if server is None else "mcp"
+        if tool == name and "_" in name and self.names_servers:
+            tool, server = "mcp", name.partition("_")[0]
         since = earlier.started if earlier else self.stamp
         called = ForeignCall(identity, self.session, parent, tool, name, given, since, server)
         if earlier is None or (tool == "updateTodos" and earlier.arguments != given):
@@ -3830,10 +3817,6 @@ class Translator:
         self.make("error", message=text, failure=failure, retry_delay_ms=delay)
         if fatal and self.ended:  # a later turn failed before it began
             self.end(text or "error", failure=failure)
-
-    def server_of(self, _name: str) -> str | None:
-        """The server of an MCP tool whose name does not show it; "" if unknown, None if none."""
-        return None
 
     def mark_finished(self, identity: Any) -> None:
         """What is said of a call from here on only repeats, or is no action."""
@@ -4264,8 +4247,6 @@ class Claude(Translator):
         marks = line.each("tool_result_meta")
         kinds = (mark["non_execution_kind"] for mark in marks if mark["id"] == identity)
         kind = "denied" if identity in self.denied else next(kinds, "")
-        if not kind and result["status"] == "cancelled":
-            kind = "rejected"
         if result["isAsync"] is True or result["status"] == "async_launched":
             self.running.add(identity)
             self.start_task(
@@ -4428,7 +4409,6 @@ class SavedClaude(Saved, Claude):
 
     saved_types = SAVED_TYPES
     delta_types = frozenset[str | None]()
-    asks = False  # a slash command that is not shown yet asks the agent
     side: bool | None = None  # is the session a sub-agent's own?
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
@@ -4482,11 +4462,10 @@ class SavedClaude(Saved, Claude):
     def work(self) -> None:
         """The agent works on a prompt, or without one."""
         if not self.parent:
-            if self.asks and not self.calls and self.latest_main == "assistant":
+            if self.typed and not self.calls and self.latest_main == "assistant":
                 self.end_turn("superseded by the next prompt")
             self.go_on()
-            if self.typed or self.asks:
-                self.ask_all()
+            self.ask_all()
 
     def hear_host(self, text: str, error: Any, *, failed: bool) -> None:
         if failed:
@@ -4500,10 +4479,6 @@ class SavedClaude(Saved, Claude):
             self.answer_due = message["stop_reason"] == "tool_use"
         self.use_model(message["model"] or line["model"])
 
-    def end(self, error: Any = None, /, **members: Any) -> None:
-        self.take_early(*self.early)
-        super().end(error, **members)
-
     def take(self, text: str) -> None:
         """Take what a person typed: a prompt, or a slash command, which is for the agent, or which
         the host answers in the next line."""
@@ -4514,24 +4489,23 @@ class SavedClaude(Saved, Claude):
         elif SLASH_COMMAND.match(text):
             self.take_command(text)
         elif text.startswith("<local-command-"):  # it was for the host, which answered
-            self.typed, self.asks = self.typed[:-1], False
+            self.typed = self.typed[:-1]
         elif text.strip() and not INJECTED.match(text):
             self.begin_prompt()
             self.ask_all(text)
 
     def take_command(self, text: str) -> None:
         """Take a slash command; its line may say again what was typed."""
-        self.asks = True
         if self.typed[-1:] != [text]:
             self.typed.append(text)
 
     def ask_all(self, *texts: str) -> None:
         for text in (*self.typed, *texts):
             self.ask(text)
-        self.typed, self.asks = [], False
+        self.typed = []
 
     def finish(self) -> None:
-        if self.asks and not self.latest:  # the agent never came to act on it
+        if self.typed and not self.latest:  # the agent never came to act on it
             self.begin_prompt()
             self.ask_all()
         super().finish()
@@ -4551,16 +4525,18 @@ class SavedClaude(Saved, Claude):
 
     def call(self, identity: Any, *call: Any, **how: Any) -> None:
         super().call(identity, *call, **how)
-        if self.early:
-            self.take_early(as_text(identity))
+        self.take_early(as_text(identity))
 
     def take_early(self, *identities: str) -> None:
         now = self.stamp, self.parent
-        for identity in identities:
-            if early := self.early.pop(identity, None):
-                block, line, self.stamp, self.parent = early
-                super().returned(block, line)
-                self.stamp, self.parent = now
+        for early in filter(None, [self.early.pop(identity, None) for identity in identities]):
+            block, line, self.stamp, self.parent = early
+            super().returned(block, line)
+            self.stamp, self.parent = now
+
+    def end(self, error: Any = None, /, **members: Any) -> None:
+        self.take_early(*self.early)
+        super().end(error, **members)
 
     def caller(self, line: Node) -> str | None:
         """The call whose sub-agent a saved line belongs to: the last one that is open, unless the
@@ -4622,23 +4598,14 @@ TYPED = (None, "text")  # types of blocks that a person may have typed
 
 def without_context(text: str) -> str:
     """What a person typed, without the elements that the host put before it and behind it."""
-    before = CONTEXT.match(text)
-    start = before.end() if before else len(text) - len(text.lstrip())
-    kept, end = len(text), len(text.rstrip())
-    while text.endswith("</system-reminder>", start, end):
-        mark = text.rfind("<system-reminder>", start, end)
-        if mark <= start:
-            break
-        while text[mark - 1].isspace():
-            mark -= 1
-        end = kept = mark
-    return text[start if before else 0 : kept]
+    typed, *rest = CONTEXT.split(text)
+    behind = (CONTEXT_END.split(part)[-1] for part in rest)
+    return "".join([typed, *behind]).strip() if rest else text
 
 
-# Elements with something behind them.
-CONTEXT = regex(r"(?s)(?:\s*<(ide_[a-z_]{1,40}|system-reminder)>.*?</\1>)+\s*(?=\S)")
-
-
+CONTEXT, CONTEXT_END = (
+    regex(rf"<{slash}(?:ide_[a-z_]{{1,40}}|system-reminder)>") for slash in ("", "/")
+)
 WARM_UP = "Warmup"  # what the host asks a sub-agent of its own, in the file of the session
 # What the host adds to what a person typed.
 SLASH_COMMAND = regex(r"/[\w:-]+(?: [^\n]*)?\Z")  # typed, as versions of 2026 save it
@@ -4698,10 +4665,6 @@ class Codex(Translator):
             self.event.kind = EARLY
         elif kind == "error":
             self.report_error(line["message"])
-        elif kind == "request_user_input":
-            identity = self.event.call_id
-            self.call(identity, "askQuestion", {"questions": line["questions"]}, once=True)
-            self.answer(identity, "")
 
     def flaw(self, result: Any) -> Flaw | None:
         """A turn fails, too, if all of its messages are commentary."""
@@ -4720,7 +4683,7 @@ class Codex(Translator):
                 self.use(identity, item, name, {"path": change["path"]}, done=done)
         elif what in ("agent_message", "assistant_message") and done:
             aside, text = item["phase"] == "commentary", as_text(item["text"])
-            text = text if self.maker.native else "".join(plan_parts(text))
+            text = text if self.maker.native else PLAN_MARK.sub("", text)
             if not aside:
                 self.answered = text
             self.commented |= aside
@@ -4747,33 +4710,19 @@ class Codex(Translator):
             self.answer(identity, output, error=item["error"], failed=failed, **more)
 
 
-def plan_parts(text: str) -> list[str]:
-    """A message, in parts if a plan is marked in it: another line may hold the other parts."""
-    head, mark, rest = text.partition("<proposed_plan>")
-    if not mark:
-        return [text]  # nearly always
-    plan, end, tail = rest.partition("</proposed_plan>")
-    parts = [part.strip("\n") for part in (head, plan, tail) if part.strip()] if end else [text]
-    return [*parts[:1], *(f"\n{part}" for part in parts[1:])]
-
-
 SPAWN = "spawn_agent"
+PLAN_MARK = regex(r"\n{0,3}</?proposed_plan>")  # in a message
 
 
 def web_use(action: Any, query: Any = None) -> tuple[str, dict[str, str]]:
     """A search, or pages that were opened, or searched: of an item, or of code that lists them."""
-    pages = [entry["ref_id"] for what in ("open", "find") for entry in action.each(what)]
-    queries = [entry["q"] for what in WEB_LISTS for entry in action.each(what)]
     if action["type"] in ("open_page", "find_in_page"):
-        pages = [action["url"] or query]
-    elif not (pages or queries):
-        queries = [first_text(query, action["query"], *as_list(action["queries"]))]
-    if pages and not queries:
+        return "webFetch", {"url": first_text(action["url"], query)}
+    if pages := [entry["ref_id"] for entry in action.each("open")]:
         return "webFetch", {"url": " ".join(map(first_text, pages))}
-    return "webSearch", {"searchTerm": ", ".join(map(first_text, queries))}
-
-
-WEB_LISTS = ("search_query", "image_query")
+    asked = (entry["q"] for entry in action.each("search_query"))
+    stated = first_text(query, action["query"], *as_list(action["queries"]), *asked)
+    return "webSearch", {"searchTerm": stated}
 
 
 CODEX_CHANGES = {"add": "write", "delete": "delete"}
@@ -4873,14 +4822,14 @@ class SavedCodex(Saved, Codex):
         for name in ("content", "summary", "summary_text"):
             texts += block_texts(payload[name])
         kind = self.event.type, payload["type"]
-        whole = self.maker.native
-        parts = texts if whole else [part for text in texts for part in plan_parts(text)]
-        for part in filter(None, parts):
-            said = whose, part.strip()
+        if not self.maker.native:  # another line may hold the parts
+            texts = [part for text in texts for part in PLAN_MARK.split(text)]
+        for text in filter(None, texts):
+            said = whose, text.strip()
             counts = self.copies.get(said, {})
             most, count = max(counts.values(), default=0), counts.get(kind, 0) + 1
             remember(self.copies, said, counts | {kind: count})
-            yield part, count > most
+            yield text, count > most
 
     def go_on(self) -> None:
         super().go_on()
@@ -4914,9 +4863,8 @@ class SavedCodex(Saved, Codex):
             if new:
                 self.go_on()
                 self.item(item, kind, done=True)
-            elif self.maker.native:
-                with self.only_printed():
-                    self.item(item, kind, done=True)
+            elif self.maker.native and self.in_turn:
+                self.item(item, kind, done=True)
 
     def called(self, payload: Node) -> None:
         """A call; the arguments are JSON in a text, a text, or an object."""
@@ -5115,6 +5063,7 @@ class OpenCode(Translator):
     places = places_in("text part.text", "reasoning part.text")
     names_session: ClassVar = {"": "sessionID"}
     named_ends = frozenset(("step_finish", "done"))
+    names_servers = True
     of_run = ("reason",)
     stop_member = "last step"
     message: Any = None  # that the last step is a part of; a retry repeats a step of the same one
@@ -5177,9 +5126,6 @@ class OpenCode(Translator):
         elif line["reason"] == "idle" and self.latest in ACT_TYPES and self.reason in GOING_ON:
             self.reason = "stop"
         self.finish()
-
-    def server_of(self, name: str) -> str | None:
-        return name.partition("_")[0]  # its own tools have counterparts, or no underscore
 
     def use(self, part: Node, state: Node) -> None:
         identity, tool = as_text(part["callID"] or part["id"]), as_text(part["tool"])
@@ -5249,7 +5195,7 @@ class Droid(Translator):
             self.begin_message(line["id"])
             say = self.ask if line["role"] == "user" else self.say
             say(line["text"])
-        elif kind == "reasoning" and line["id"] != self.thought:
+        elif kind == "reasoning" and (line["id"] != self.thought or self.maker.native):
             self.thought = line["id"]
             self.think(line["text"])
         elif kind == "tool_call":
