@@ -263,11 +263,7 @@ def excerpt(text: str) -> str:
     return line if len(text) <= EXCERPT >= len(line) else line[: EXCERPT - 3] + "..."
 
 
-def plain_reason(text: str) -> str:
-    """A reason without the names of classes that a program puts around it."""
-    return CLASSES_AROUND.sub(lambda match: match[1] or match[2], text)
-
-
+# Names of classes that a program puts around a reason.
 CLASSES_AROUND = regex(r"\A(?:Error: )?[A-Z]\w?: (?:\[(\w+)\] Error\Z|(\[\w+\] ))")
 
 
@@ -471,12 +467,8 @@ class Number(float):
         return number
 
 
-def as_spelled(number: Number) -> Raw:
-    return Raw(number.spelling.encode())
-
-
 DECODE = msgspec.json.Decoder(float_hook=Number).decode
-ENCODE = msgspec.json.Encoder(enc_hook=as_spelled).encode
+ENCODE = msgspec.json.Encoder(enc_hook=lambda number: Raw(number.spelling.encode())).encode
 
 
 def encode_json(value: Any) -> bytes:
@@ -491,6 +483,8 @@ def spell_out(value: Any) -> str:
     """The same as text, with lone surrogates."""
     import json
 
+    if isinstance(value, Struct):
+        value = msgspec.structs.asdict(value)
     if isinstance(value, dict):
         members = (f"{spell_out(name)}:{spell_out(one)}" for name, one in value.items())
         return f"{{{','.join(members)}}}"
@@ -6523,7 +6517,7 @@ class Runs:
                 run.failure = stated_failure(event, error_text(event))
             if run.started_ms is None:
                 run.started_ms = line_time(event)
-            if run.error and is_act(event):  # it was overcome
+            if run.error and event.type in ACT_TYPES and not event.started:  # it was overcome
                 run.error = run.failure = None
             if self.limits.counts and not run.ended:
                 self.check_budget(run, event)
@@ -6789,7 +6783,7 @@ class Runs:
         exceeded budget comes first. ``stated``: the agent says why."""
         run = cast("Run", session.run)
         self.end(session)
-        why = plain_reason(why) if stated else why
+        why = CLASSES_AROUND.sub(lambda match: match[1] or match[2], why) if stated else why
         matched, shown = describe_matches(run.matches), excerpt_reason(why) if stated else why
         failure = "matched" if matched else "budget" if run.over else failure
         run.reason = "; ".join(filter(None, (run.over, why, matched)))
@@ -6803,29 +6797,26 @@ class Runs:
         self.missing_ends.append(implied_end(session.run))
         self.fail(session, why, failure or "unfinished", stated=stated)
 
-    def give_up(self, session: Session) -> None:
-        """Fail the run, if any, of a session that is one too many."""
-        if session.run:
-            self.close_unfinished(
-                session, f"least recently active of more than {MAX_RUNS} open runs"
-            )
-
-    def end_unfinished(self, session: Session) -> None:
-        """Fail the run, if any, of a session that is over."""
+    def end_unfinished(self, session: Session, why: str = "") -> None:
+        """Fail the run, if any, of a session that is over, for a reason if one is given."""
         run = session.run
         if run is None:
+            return
+        if why:
+            self.close_unfinished(session, why)
             return
         self.reporter.catch_up(session.file)
         if known := self.limits.reached or run.error:
             failure = failure_in(self.limits.reached) or run.failure
             self.close_unfinished(session, known, failure, stated=True)
             return
-        why = [f"ended without a result after {plural(run.events, 'event')}", *self.open_calls(run)]
+        whys = [f"ended without a result after {plural(run.events, 'event')}"]
+        whys += self.open_calls(run)
         if run.nobodys:
-            why.append(f"the result at {run.nobodys} names no session, and doesn't count")
+            whys.append(f"the result at {run.nobodys} names no session, and doesn't count")
         if session.file.prose:
-            why.append(session.file.prose)
-        self.close_unfinished(session, "; ".join(why), failure_in(session.file.prose))
+            whys.append(session.file.prose)
+        self.close_unfinished(session, "; ".join(whys), failure_in(session.file.prose))
 
     def end_file(self) -> Iterator[Event]:
         """The verdict of a FILE, after those of its runs, and what stands for one without a run."""
@@ -6893,11 +6884,6 @@ def as_denied(call: Event) -> Event:
         for key, body in call_of(call).items()
     }
     return replace(call, decoded={**details(call), "tool_call": bodies})
-
-
-def is_act(event: Event) -> bool:
-    """Does the agent say, think or begin something?"""
-    return event.type in ACT_TYPES and (event.type != "tool_call" or not event.started)
 
 
 def doubt_of(event: Event) -> str:
@@ -7012,13 +6998,10 @@ class Sessions:
         """What needs no look at it while it follows a line of a session: acts of Cursor's, and
         deltas of others that nobody reads. What else it holds goes on in the run that is begun."""
         run, translator = session.run, session.translator
-        if not run or not run.begun:
+        if not (run and run.begun) or run.error:  # until it is overcome
             return NOT_GOING_ON
-        if self.runs.fail_on or run.unmet or self.runs.limits.counts:  # which see each event
-            return NOT_GOING_ON
-        if run.error:  # until it is overcome
-            return NOT_GOING_ON
-        if not session.agent or not (name or session is self.current):
+        sees_all = self.runs.fail_on or run.unmet or self.runs.limits.counts
+        if sees_all or not session.agent or not (name or session is self.current):
             return NOT_GOING_ON  # what follows may show its agent, or belong to another one
         if not translator.translates:
             return (ACT_TYPES, name, run, b"") if name or session.key is None else NOT_GOING_ON
@@ -7075,7 +7058,8 @@ class Sessions:
     def session_shown(self, event: Event, agent: str) -> Session:
         """The session of an event that shows its agent."""
         kind, current = form_of(TRANSLATORS[agent], event), self.current
-        agent, name = stated_agent(event, agent), kind.session_in(event)
+        name, stated = kind.session_in(event), details(event).get("converted_from")
+        agent = stated if stated in AGENTS else agent
         before = self.last.get(kind if kind.translates else agent)
         if kind.init_names and not (name or current.agent) and isinstance(current.key, str):
             name = current.key
@@ -7124,7 +7108,8 @@ class Sessions:
             self.current = self.last[session.spoken] = session
         if len(self.table) > MAX_RUNS:
             oldest = next(iter(self.table.values()))
-            self.end_session(oldest, self.runs.give_up)
+            why = f"least recently active of more than {MAX_RUNS} open runs"
+            self.end_session(oldest, why)
         return session
 
     def rename(self, session: Session, name: str) -> Session:
@@ -7190,7 +7175,7 @@ class Sessions:
 
     # When sessions are over.
 
-    def end_session(self, session: Session, end: Callable[[Session], None]) -> None:
+    def end_session(self, session: Session, why: str = "") -> None:
         """Close a session: what its translator adds is due, and the end of a run that is open."""
         self.table.pop(session.key, None)
         here, self.runs.file = self.runs.file, session.file
@@ -7198,7 +7183,7 @@ class Sessions:
         for event in session.translator.close():
             self.runs.step(session, event)
             self.runs.missing_ends.append(event)
-        end(session)
+        self.runs.end_unfinished(session, why)
         self.runs.file = here
 
     def end_file(self) -> Iterator[Event]:
@@ -7213,14 +7198,14 @@ class Sessions:
                 session.run.rejected += file.take_counts()
         for session in active:
             if session.anonymous or session.translator.settled:
-                self.end_session(session, self.runs.end_unfinished)
+                self.end_session(session)
         yield from self.runs.ends()
         yield from self.runs.end_file()
 
     def end_input(self) -> Iterator[Event]:
         self.runs.end_input()
         for session in [*self.table.values()]:
-            self.end_session(session, self.runs.end_unfinished)
+            self.end_session(session)
             yield from self.runs.ends()
         yield implied_end(None)
 
@@ -7257,12 +7242,6 @@ NOT_GOING_ON: GoingOn = ((), None, None, b"")
 def session_key(name: str | None) -> str | int | None:
     """What a session is known by: its name, or the hash of a long one."""
     return name if name is None or len(name) <= EXCERPT else hash(name)
-
-
-def stated_agent(event: Event, agent: str) -> str:
-    """The agent that an event of a converted stream states, else the one that it shows."""
-    stated = details(event).get("converted_from")
-    return stated if stated in AGENTS else agent
 
 
 def is_strangers_end(event: Event, session: Session) -> bool:

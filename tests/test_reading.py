@@ -360,72 +360,33 @@ def test_documents_or_lines_is_decided_per_file() -> None:
 
 
 @pytest.mark.parametrize("value", [
-    pytest.param(b"7" * 5000, id="5000 digits"),
-    pytest.param(b"-" + b"7" * 20_000, id="20000 digits"),
-    pytest.param(b"1E400", id="1E400"),
-    pytest.param(b"-0", id="-0"),
-    pytest.param(b"0.10000000000000000000000000001", id="fraction"),
-    pytest.param(b'"\\ud83d"', id="lone surrogate"),
-    pytest.param(b'"\\ude00\\ud83d"', id="lone surrogates"),
-    pytest.param(b'"\\ud83d\\ude00 \\u0000 \\/ \\\\"', id="escapes"),
-    pytest.param('"é中😀\u2028\x85"'.encode(), id="UTF-8"),
-    pytest.param(b'"' + b"x" * 300_000 + b'"', id="a long string"),
-    pytest.param(b'"' + b"\\\\" * 100_000 + b'"', id="backslashes"),
-    pytest.param(b'"' + b'\\"' * 100_000 + b'"', id="quotes"),
-    pytest.param(b"[" * 500 + b"]" * 500, id="500 levels"),
-    pytest.param(b'{"a":' * 500 + b"1" + b"}" * 500, id="500 levels of objects"),
-    pytest.param(b'{"":[],"a":{},"a":[{}]}', id="empty and duplicate"),
-])  # fmt: skip
-@pytest.mark.parametrize("key", [b"v", b"type", b"session_id", b"message", b"tool_call"])
-def test_values_in_documents(value: bytes, key: bytes) -> None:
-    first = b"kind" if key == b"type" else b"type"
-    document = b'{\n  "%b": "x", "%b": %b\n}\n' % (first, key, value)
+    b"7" * 5000, b"1E400", b'"\\ude00\\ud83d"', '"é中😀\u2028\x85"'.encode(), b'"{\\\\"',
+    b'"' + b'\\"' * 100_000 + b'"', b'{"a":' * 500 + b"1" + b"}" * 500, b'{"":[],"a":{},"a":[{}]}',
+], ids=lambda value: value[:20].decode())  # fmt: skip
+def test_values_in_documents(value: bytes) -> None:
+    document = b'{\n  "type": "x", "v": %b\n}\n' % value
     ended = convert(document + END, *SAME)
-    assert ended.stdout.splitlines() == [
-        b'{"%b":"x","%b":%b}' % (first, key, value),
-        END.strip(),
-    ]
-    for to in FORMATS:  # one event of unknown type is harmless
-        assert convert(document + END, "-t", to).status == 0
+    assert ended == Ended(b'{"type":"x","v":%b}\n' % value + END, "", 0)
 
 
-@pytest.mark.parametrize("step", [1000, 65536, 10_000_000])
-def test_documents_nested_too_deeply(step: int) -> None:
-    deep = b'{\n"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}\n"
-    ended = convert(cuts(deep + END, [step] * 1000), *SAME)
+def test_documents_nested_too_deeply() -> None:
+    ended = convert(b'{\n"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}\n" + END, *SAME)
     assert ended.stderr.startswith("agentfmt: stdin:#1: nested too deeply: ")
     assert (ended.stdout, ended.status) == (END, 3)
 
 
-@pytest.mark.parametrize("inner", [
-    pytest.param(b'"a" 1', id="no colon"),
-    pytest.param(b'"a":NaN', id="NaN"),
-    pytest.param(b'"a":01', id="01"),
-    pytest.param(b'"a":"\xff"', id="invalid UTF-8"),
-    pytest.param(b'"a":1,', id="comma"),
-    pytest.param(b'"a":[1}', id="brackets"),
-    pytest.param(b'"a":1 2', id="two numbers"),
-    pytest.param(b'"a":"\0"', id="NUL in a string"),
-    pytest.param(b'"a":\0001', id="NUL"),
-    pytest.param(b'"a":\x0b1', id="VT"),
-    pytest.param(b'"a":\x1c1', id="FS"),
-    pytest.param(b'"a":\xa01', id="a byte that is a blank in Latin-1"),
-    pytest.param(b'"a":\x851', id="another"),
-    pytest.param(b'"a":\xc2\xa01', id="no-break space"),
-])  # fmt: skip
+@pytest.mark.parametrize("inner", [b'"a" 1', b'"a":[1}', b'"a":"\0"', b'"a":\xc2\xa01'])
 def test_damage_in_documents(inner: bytes) -> None:
     ended = convert(b"{\n" + inner + b"}\n" + END, *SAME)
-    assert ended.status == 3
+    assert (ended.stdout, ended.status) == (END, 3)
     assert ended.stderr.startswith("agentfmt: stdin:#1: ")
-    assert ended.stdout == END
 
 
-@pytest.mark.parametrize("newline", [b"", b"\n", b" \n\n"])
 @pytest.mark.parametrize(
-    "data", [b'{\n"a":1', b'{\n"a":"x', b'{\n"a"', b'[{"a":{', b"[{", b'{"a":"\\']
+    "data", [b'{\n"a":1', b'{\n"a":"x', b'{\n"a"\n\n', b'[{"a":{', b'{"a":"\\']
 )
-def test_documents_that_are_cut(data: bytes, newline: bytes) -> None:
-    ended = convert(b"{\n" + END[1:] + data + newline, *SAME)
+def test_documents_that_are_cut(data: bytes) -> None:
+    ended = convert(b"{\n" + END[1:] + data, *SAME)
     why = "stdin:#2: the document ends too early: "
     assert (ended.stdout, ended.status, why in ended.stderr) == (END, 3, True)
 
@@ -453,12 +414,6 @@ def test_a_document_longer_than_max_line() -> None:
     ended = convert(b"[\n" + long + b",\n" + END + b"]", *SAME, "--max-line", str(LIMIT))
     assert (ended.stdout, ended.status) == (END, 3)
     assert ended.stderr.startswith("agentfmt: stdin:#1: longer than --max-line 100: ")
-
-
-def test_blanks_between_documents_do_not_count() -> None:
-    data = b'[{"type":"x"},' + b" \n" * 100_000 + END + b"]"
-    ended = convert(cuts(data, [10_000] * 100), *SAME, "--max-line", "1K")
-    assert ended == Ended(b'{"type":"x"}\n' + END, "", 0)
 
 
 def test_documents_leave_as_they_arrive() -> None:
