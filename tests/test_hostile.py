@@ -10,12 +10,10 @@ from __future__ import annotations
 import ast
 import collections
 import functools
-import importlib
 import itertools
 import json
 import random
 import re
-import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -27,8 +25,6 @@ from hypothesis import strategies as st
 from support import Hung, content, convert, corpus, limit, string_paths
 
 import agentfmt
-
-parser = importlib.import_module("re._parser" if sys.version_info >= (3, 11) else "sre_parse")
 
 with open(agentfmt.__file__, encoding="utf-8") as module:
     SOURCE = module.read()
@@ -53,11 +49,10 @@ class Expression(NamedTuple):
     size: int = SIZE
 
 
-# What functions get to look for, by the name of a variable. What is made of escaped texts, or given
-# by the user, is not tried.
+# What functions get to look for, by the name of a variable. What is made of escaped texts is not
+# tried, nor what the user gives, or what looks at that.
 TABLES: Mapping[str, Iterable[Any]] = {
     "rule": agentfmt.FAILURES.values(),
-    "expression": [expression for expression, _ in agentfmt.EXPRESSIONS],
     "flag": [*filter(None, (*agentfmt.SCRIPTS.values(), *agentfmt.STARTS_BEHIND.values()))],
     "detached": agentfmt.DETACHED.values(),
     "options": agentfmt.VALUED.values(),
@@ -68,7 +63,8 @@ TABLES: Mapping[str, Iterable[Any]] = {
     "begin": agentfmt.IMAGES.values(),
     "source": [agentfmt.DOCUMENTS.pattern],
 } | dict.fromkeys(
-    "pattern mistake fnmatch numbered escaped named whole fence reason some end".split(), ()
+    "expression pattern mistake fnmatch numbered escaped named whole fence reason some end".split(),
+    (),
 )
 # What these look at is cut to so many characters.
 SEEN = {
@@ -138,80 +134,19 @@ COMMON = (
 )  # fmt: skip
 
 
-def hostile(one: Expression, rng: random.Random) -> Iterator[str]:
-    """Texts that are long where an expression has a loop, and do not match at their end; those that
-    begin to match again and again."""
-    yield from (unit * (one.size // len(unit)) for unit in COMMON)
-    tree = parser.parse(one.pattern, one.flags)
-    for loop in range(repr(tree).count("REPEAT")):
-        for text in (Maker(rng, loop, one.size).text(tree) for _ in range(4)):
-            if len(text) >= one.size // 4:
-                yield from (text[: 2 * one.size], text[: 2 * one.size].rstrip("\n")[:-1] + "\0")
-    for text in (Maker(rng, -1, 0).text(tree) for _ in range(3)):
-        for end in {len(text) // 4, len(text) // 2, len(text) - 1} - {0, -1}:
-            yield text[:end] * (one.size // end)
-
-
-CLASSES = {"SPACE": " \n\t", "WORD": "aZ_0", "DIGIT": "07"}
-OTHERS = "a \n-x0\"'\\<`[(@é:/,"
-
-
-class Maker:
-    """Makes texts that an expression matches; one of its loops runs for long."""
-
-    def __init__(self, rng: random.Random, loop: int, size: int) -> None:
-        self.rng, self.left, self.size = rng, loop, size
-        self.groups: dict[Any, str] = {}
-
-    def text(self, tree: Any) -> str:
-        return "".join(self.one(str(kind).lower(), value) for kind, value in tree)
-
-    def one(self, kind: str, value: Any) -> str:
-        if "repeat" in kind:
-            return self.repeat(*value)
-        if kind == "subpattern":
-            self.groups[value[0]] = self.text(value[-1])
-            return self.groups[value[0]]
-        if kind == "atomic_group":
-            return self.text(value)
-        if kind == "branch":
-            return self.text(self.rng.choice(value[1]))
-        if kind == "groupref":
-            return self.groups.get(value, "")
-        return str(self.rng.choice(self.choices(kind, value)))
-
-    def repeat(self, least: int, most: int, tree: Any) -> str:
-        self.left -= 1
-        if self.left != -1:
-            return "".join(
-                self.text(tree) for _ in range(min(least + self.rng.randint(0, 1), most))
-            )
-        units = [self.text(tree) or " " for _ in range(self.rng.choice((1, 8)))]
-        count = min(int(most), self.size // max(map(len, units)))
-        return "".join(self.rng.choices(units, k=count))
-
-    def choices(self, kind: str, value: Any) -> Any:
-        """The texts that a part without parts can stand for."""
-        if kind == "literal":
-            return [chr(value)]
-        if kind == "in":
-            found = [char for part in value for char in self.choices(str(part[0]).lower(), part[1])]
-            negated = str(value[0][0]) == "NEGATE"
-            return [char for char in OTHERS if char not in found] or "\1" if negated else found
-        if kind == "range":
-            return [chr(value[0]), chr(value[1])]
-        if kind == "category":
-            name = str(value).rpartition("_")[2]
-            chars = CLASSES[name]
-            return [c for c in OTHERS if c not in chars] if "_NOT_" in str(value) else chars
-        if kind == "not_literal":
-            return [char for char in OTHERS if char != chr(value)]
-        return OTHERS if kind == "any" else [""]
+def hostile(one: Expression) -> Iterator[str]:
+    """Texts that repeat a character or a word of the expression, or what is common, and that do not
+    match at their end."""
+    source = one.pattern.decode("latin-1") if isinstance(one.pattern, bytes) else one.pattern
+    words = re.findall(r"[^\W_]+|[^\w\s\\]{2,}|[^\\()\[\]{}*+?|.^$]+", source)
+    for unit in sorted({*COMMON, *source, *words}):
+        text = unit * (one.size // len(unit))
+        yield from (text, f"{text}\0", f"{text}\n\0")
 
 
 def try_out(one: Expression) -> None:
     compiled = re.compile(one.pattern, one.flags)
-    for text in hostile(one, random.Random(repr(one.pattern))):
+    for text in hostile(one):
         data = text.encode("latin-1", "replace") if isinstance(one.pattern, bytes) else text
         for method in sorted(one.methods):
             with limit(SECONDS):
