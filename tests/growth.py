@@ -7,8 +7,7 @@ An own job; tests/test_hostile.py tries each row once, at a small size.
 Each kind is converted in three sizes, one twice the other. What is
 compared is the number of calls of Python and C functions, which a busy machine does not change. The
 work of one C function isn't seen by that, so user time counts as well, with more room. The table
-shows by how much both grew for a doubling: 2 is linear. What grows faster is marked. Also: what a
-byte of a tiny line costs, compared with one of an ordinary line.
+shows by how much both grew for a doubling: 2 is linear. What grows faster is marked.
 """
 
 from __future__ import annotations
@@ -25,6 +24,7 @@ import more_streams
 from support import (
     HERE,
     TOKEN,
+    as_line,
     assistant,
     claude,
     completed,
@@ -87,6 +87,11 @@ def repeated(line: bytes, *options: str) -> Kind:
 
 def plain(make: Callable[[int], bytes], *options: str) -> Kind:
     return lambda count: (make(count), options)
+
+
+def steps(run: list[more_streams.Line]) -> Kind:
+    """The lines of a run but its end, again and again."""
+    return plain(lambda n: b"".join(map(as_line, run[:-1] * (n // 4))))
 
 
 def many(option: str, value: str) -> Kind:
@@ -201,23 +206,11 @@ KINDS: dict[str, Kind] = {
     ),
     "mentions": plain(lambda n: run_of(assistant("@a #1 " * n))),
     "Codex": plain(
-        lambda n: b"".join(
-            json.dumps(one).encode() + b"\n"
-            for one in (
-                {"type": "thread.started", "thread_id": "t"}, {"type": "turn.started"},
-                *({"type": "item.completed", "item": {"id": f"i{k}", "type": "command_execution",
-                   "command": "ls", "exit_code": 0}} for k in range(n)),
-            )
-        )
+        lambda n: as_line({"type": "thread.started", "thread_id": "t"}) + b"".join(
+            as_line({"type": "item.completed", "item": {"id": f"i{k}", "type": "command_execution",
+            "command": "ls", "exit_code": 0}}) for k in range(n))
     ),
-    **{
-        name: (
-            lambda made: plain(
-                lambda n: b"".join(json.dumps(one).encode() + b"\n" for one in made[:-1] * (n // 4))
-            )
-        )(lines)
-        for name, lines in more_streams.GOOD.items()
-    },
+    **{name: steps(made) for name, made in more_streams.GOOD.items()},
 }  # fmt: skip
 OUTPUTS: dict[str, tuple[str, ...]] = {
     "text": ("-q",), "-v": ("-v",), "json": ("-t", "json"), "stream": ("-t", "stream-json"),
@@ -266,16 +259,6 @@ def growth(kind: Kind, options: tuple[str, ...], size: int) -> tuple[float, floa
     return max(two / one, four / two), long / max(short, 0.02)
 
 
-def tiny_lines(options: tuple[str, ...]) -> str:
-    """How many times as much a byte of an empty line, and of `{}`, costs as one of a stream's."""
-    ordinary = content(HERE, "sample.ndjson") * 200
-    per_byte = [
-        time_of(data, options) / len(data)
-        for data in (ordinary, b"\n" * 10**6, b"{}\n" * 300_000, whole_run() + b"{}\n" * 300_000)
-    ]
-    return " ".join(f"{each / per_byte[0]:.1f}" for each in per_byte[1:])
-
-
 def main(words: list[str]) -> int:
     rows = [name for name in KINDS if name in words] or [*KINDS]
     columns = [name for name in OUTPUTS if name in words] or [*OUTPUTS]
@@ -289,9 +272,6 @@ def main(words: list[str]) -> int:
             bad += over
             cells.append(f"{counted:.2f}/{took:.1f}{'!' if over else ' '}")
         print(f"{row:27}", *(f"{cell:>11}" for cell in cells), flush=True)
-    for column in columns if rows == [*KINDS] else ():
-        print(f"a byte of an empty line, of {{}}, of {{}} behind a run, {column}:", end=" ")
-        print(tiny_lines(OUTPUTS[column]), "times one of a stream's")
     print(f"{len(rows) * len(columns)} cells, {bad} over {LIMIT} in steps or {TIME_LIMIT} in time")
     return bad > 0
 

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support import (
-    HERE,
     SAME,
     STREAMS,
     TOKEN,
@@ -302,13 +301,6 @@ def test_no_damage_leaks_or_crashes(case: tuple[list[bytes], list[bytes]]) -> No
         assert b"hunter2hunter" not in ended.stdout
         assert "hunter2hunter" not in ended.stderr
         assert ended.status in (0, 1, 3)
-
-
-@pytest.mark.parametrize("name", ["sample.ndjson", "sample-claude.ndjson"])
-@EACH
-def test_samples(wrap: Wrap, name: str) -> None:
-    data = content(HERE, name)
-    assert convert(wrap(data), *SAME) == convert(data, *SAME)
 
 
 @pytest.mark.parametrize("text", [

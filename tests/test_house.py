@@ -124,30 +124,6 @@ def test_no_name_is_used_above_its_section() -> None:
     assert sorted(used_above()) == []
 
 
-def annotated() -> Iterator[tuple[str, int]]:
-    """The names in annotations, also in those that are strings, with their lines."""
-    for node in ast.walk(TREE):
-        found: list[ast.expr | None] = [getattr(node, "annotation", None)]
-        found.append(node.returns if isinstance(node, ast.FunctionDef) else None)
-        for part in itertools.chain.from_iterable(ast.walk(each) for each in found if each):
-            if isinstance(part, ast.Name):
-                yield part.id, part.lineno
-            elif isinstance(part, ast.Constant) and isinstance(part.value, str):
-                yield from ((name, part.lineno) for name in re.findall(r"[A-Za-z_]\w*", part.value))
-
-
-def test_no_annotation_names_what_stands_below_its_section() -> None:
-    """What a section must not know it doesn't take, either."""
-    defined, order = dict(definitions()), [section.name for section in SECTIONS]
-    upward = {
-        f"{section_of(line).name}, line {line}: {name}"
-        for name, line in annotated()
-        if name in defined
-        and order.index(section_of(defined[name]).name) > order.index(section_of(line).name)
-    }
-    assert upward == set()
-
-
 # ---------------------------------------------------------------- functions
 
 

@@ -5,20 +5,12 @@ from __future__ import annotations
 import base64
 import collections
 import hashlib
-import http.server
 import itertools
 import json
 import re
-import shutil
-import subprocess
-import sys
-import threading
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
 
-import click
 import html5lib
 import pytest
 from hypothesis import given
@@ -36,7 +28,6 @@ from support import (
     init,
     interleaved,
     message,
-    parameters,
     result,
     run_of,
     shell,
@@ -429,97 +420,12 @@ def test_memory_does_not_grow_with_the_runs() -> None:
     assert "... and 20 more runs" in found.text[""]
 
 
-def test_what_it_needs_is_named() -> None:
-    given = {**parameters(), "to": "html"}
-    agentfmt.check_outputs(given)
-    with (
-        mock.patch.dict(sys.modules, {"markdown_it": None}),
-        pytest.raises(click.ClickException, match=r"needs markdown-it-py, .*: pip install"),
-    ):
-        agentfmt.check_outputs(given)
-
-
-# ---------------------------------------------------------------- in a browser
-
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-FLAGS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-sync "
-    "--disable-background-networking --disable-component-update --enable-logging=stderr --v=0"
-).split()
-
-
-def browse(text: str, where: Path, *flags: str, place: str = "") -> tuple[str, str]:
-    """What Chromium makes of a page, and what it says on its console."""
-    file = where / "page.html"
-    file.write_text(text, encoding="utf-8")
-    command = [CHROMIUM or "", *FLAGS, f"--user-data-dir={where}/profile", *flags]
-    ended = subprocess.run(
-        [*command, f"file://{file}{place}"], capture_output=True, text=True, check=True, timeout=60
-    )
-    return ended.stdout, "".join(re.findall(r".*:CONSOLE.*\n?", ended.stderr))
-
-
-class Asked(NamedTuple):
-    """A server, and the paths that it was asked for."""
-
-    address: str
-    paths: list[str]
-
-
-@pytest.fixture
-def asked() -> Iterator[Asked]:
-    paths: list[str] = []
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            paths.append(self.path)
-            self.send_error(404)
-
-        def log_message(self, *_given: Any) -> None:
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield Asked(f"http://127.0.0.1:{server.server_port}", paths)
-        server.shutdown()
-
-
-@pytest.mark.skipif(not CHROMIUM, reason="needs Chromium")
-def test_a_browser_asks_for_nothing_and_has_no_complaint(tmp_path: Path, asked: Asked) -> None:
-    here = asked.address
-    words = f"| a |\n|-:|\n| ![x]({here}/a.png) <img src={here}/b.png onerror=a()> |\n\n# h"
-    words += f"\n<link rel=stylesheet href={here}/c.css><script src={here}/d.js></script>"
-    data = run_of(
-        event("user", message=message(words, "user")),
-        shell(f"a\n{words}", 1, words),
-        edit(f"@@ -1 +1 @@\n-x\n+{words}"),
-        assistant(words),
-        is_error=True,
-        result=words,
-    )
-    shown, console = browse(page(data), tmp_path, "--dump-dom")
-    assert "<img" not in shown
-    assert (console, asked.paths) == ("", [])
-
-
-@pytest.mark.skipif(not CHROMIUM, reason="needs Chromium")
-def test_a_browser_would_ask_and_complain(tmp_path: Path, asked: Asked) -> None:
-    """If something broke out: the policy of the page stops it, and a page without one doesn't."""
-    elements = """<img src="{}/a.png"><link rel="stylesheet" href="{}/c.css">
-<script src="{}/d.js"></script><script>console.log(1)</script>
-<p style="background: url({}/e.png)">x</p>""".replace("{}", asked.address)
-    text = page(run_of(user())).replace("<main>", f"<main>{elements}")
-    _, console = browse(text, tmp_path, "--dump-dom")
-    assert console.count("Content Security Policy") >= 5, console  # of each element
-    assert asked.paths == []
-    _, console = browse(re.sub("<meta http-equiv.*", "", text), tmp_path, "--dump-dom")
-    assert "Content Security Policy" not in console
-    assert sorted(asked.paths) == ["/a.png", "/c.css", "/d.js", "/e.png"]
-
-
-@pytest.mark.skipif(not CHROMIUM, reason="needs Chromium")
-def test_a_permalink_opens_a_failure(tmp_path: Path) -> None:
-    text = page(run_of(shell("make", 1, "no\n"), shell("make", 1, "no\n")))
-    shown, _ = browse(text, tmp_path, "--dump-dom", place="#1.2")
-    opened = re.findall(r'<details class="act bad"( open="")?>', shown)
-    assert opened == ["", ' open=""']
+@pytest.mark.parametrize(("flags", "said"), [
+    ((), ""),
+    (("-r", "secrets"), "Hidden (secrets): 1 redaction (github-token 1)"),
+    (("-r", "secrets", "--drop", "user"), "Hidden (secrets): nothing was found"),
+])  # fmt: skip
+def test_a_page_says_what_was_hidden(flags: tuple[str, ...], said: str) -> None:
+    spoken = event("user", message=message(f"use {TOKEN if 'user' not in flags else 1}", "user"))
+    found = read(page(run_of(spoken), *flags))
+    assert found.text["hidden"] == ([said] if said else [])

@@ -188,20 +188,6 @@ def test_odd_shapes_keep_nothing(line: str) -> None:
     json.loads(left)
 
 
-def test_a_text_of_nothing_but_names_is_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What stands beside a new marker is looked at again, and no more than that."""
-    looks: list[int] = []
-    search = agentfmt.assigned_value
-
-    def assigned_value(text: bytes, start: int, *name: Any) -> agentfmt.Span | None:
-        looks.append(start)
-        return search(text, start, *name)
-
-    monkeypatch.setattr(agentfmt, "assigned_value", assigned_value)
-    assert hide("password=" * 2000).startswith("password=")
-    assert 0 < len(looks) < 1.5 * 2000
-
-
 def test_a_token_in_front_of_an_expression_that_spans_strings() -> None:
     """A first look that went on into another string has seen nothing of the one that it left."""
     line = json.dumps({"type": "x", "a": f"curl {TOKEN}", "b": "-u a:hunter2x9K"}).encode()

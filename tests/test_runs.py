@@ -24,11 +24,8 @@ from support import (
 
 import agentfmt
 
-OTHER = event("connection", subtype="reconnecting")
 END = result()
 ENDED_SO = "ended without a result after {}"
-SUPERSEDED = "superseded by another init at stdin:{}"
-
 OK, FAILED = 0, 1
 
 
@@ -37,54 +34,6 @@ def failures(ended: Ended) -> list[tuple[str, str]]:
     lines = [line.removeprefix("agentfmt: ") for line in ended.stderr.splitlines()]
     parts = (line.partition(" failed: ") for line in lines if line.startswith("run "))
     return [(run.removeprefix("run "), why) for run, _, why in parts]
-
-
-# What brings a run into a state, and an event of each kind.
-STATES = {
-    "absent": [],
-    "open": [user()],
-    "begun": [init()],
-}
-KINDS = {agentfmt.INIT: init(), agentfmt.ACT: user(), agentfmt.END: END, agentfmt.OTHER: OTHER}
-
-# (state, kind) -> why each run failed, with the line that it began at.
-WANTED = {
-    ("absent", agentfmt.INIT): [(1, ENDED_SO.format("1 event"))],
-    ("absent", agentfmt.ACT): [(1, ENDED_SO.format("1 event"))],
-    ("absent", agentfmt.END): [],
-    ("absent", agentfmt.OTHER): [],
-    ("open", agentfmt.INIT): [(1, ENDED_SO.format("2 events"))],
-    ("open", agentfmt.ACT): [(1, ENDED_SO.format("2 events"))],
-    ("open", agentfmt.END): [],
-    ("open", agentfmt.OTHER): [(1, ENDED_SO.format("2 events"))],
-    ("begun", agentfmt.INIT): [(1, SUPERSEDED.format(2)), (2, ENDED_SO.format("1 event"))],
-    ("begun", agentfmt.ACT): [(1, ENDED_SO.format("2 events"))],
-    ("begun", agentfmt.END): [],
-    ("begun", agentfmt.OTHER): [(1, ENDED_SO.format("2 events"))],
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("state", "kind"), WANTED)
-def test_transition(state: str, kind: str) -> None:
-    ended = convert([*STATES[state], KINDS[kind]])
-    wanted = [(f"5f0e4a1c (stdin:{line})", why) for line, why in WANTED[state, kind]]
-    assert failures(ended) == wanted
-    stray = state == "absent" and kind == agentfmt.OTHER
-    assert ended.status == (FAILED if wanted or stray else OK)
-
-
-@pytest.mark.parametrize("after", [
-    pytest.param(OTHER, id="connection"),
-    pytest.param(event("system", subtype="task_notification"), id="system"),
-    pytest.param(event("error", message="too late"), id="error"),
-    pytest.param(event("turn_ended", status="success"), id="turn ended well"),
-    pytest.param(event("interaction_query", subtype="request"), id="query"),
-    pytest.param(event(foo=1), id="untyped"),
-    pytest.param(event("connection", session=None), id="no session"),
-])  # fmt: skip
-def test_after_the_end_nothing_changes(after: bytes) -> None:
-    assert convert([init(), END, after]) == Ended(b"", "", OK)
-    assert convert([init(), result(is_error=True), after]).status == FAILED
 
 
 @pytest.mark.parametrize("act", [
@@ -135,32 +84,18 @@ def test_verdict(terminal: dict[str, Any], why: str | None) -> None:
         assert failures(ended) == [("5f0e4a1c (stdin:1)", why)]
 
 
-@pytest.mark.parametrize(
-    ("lines", "why"),
-    [
-        pytest.param([event("error", message="why")], "why", id="error event"),
-        pytest.param([event("error", error="x"), event("error", error="why")], "why", id="last"),
-        pytest.param([event("error", message="why"), event("error")], "why", id="last that speaks"),
-        pytest.param(
-            [event("error", message="x"), started("1"), completed("1")],
-            ENDED_SO.format("4 events"),
-            id="overcome",
-        ),
-        pytest.param(
-            [started("1"), event("error", message="why"), completed("1")],
-            "why",
-            id="not overcome: no act",
-        ),
-        pytest.param([event("turn_ended", status="error", error="why")], "why", id="turn ended"),
-        pytest.param([b"why\n"], "ended without a result after 1 event; why", id="prose"),
-        pytest.param([b"x\n", b"why\n"], "ended without a result after 1 event; why", id="last"),
-        pytest.param(
-            [started("1", "shellToolCall"), started("2"), completed("2"), b"why\n"],
-            "ended without a result after 4 events; 1 call open (shell); why",
-            id="open calls and prose",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("lines", "why"), [
+    pytest.param([event("error", error="x"), event("error", error="why")], "why", id="last"),
+    pytest.param([event("error", message="why"), event("error")], "why", id="last that speaks"),
+    pytest.param([event("error", message="x"), started("1"), completed("1")],
+        ENDED_SO.format("4 events"), id="overcome"),
+    pytest.param([started("1"), event("error", message="why"), completed("1")], "why",
+        id="not overcome: no act"),
+    pytest.param([event("turn_ended", status="error", error="why")], "why", id="turn ended"),
+    pytest.param([b"x\n", b"why\n"], "ended without a result after 1 event; why", id="prose"),
+    pytest.param([started("1", "shellToolCall"), started("2"), completed("2"), b"why\n"],
+        "ended without a result after 4 events; 1 call open (shell); why", id="open calls"),
+])  # fmt: skip
 def test_reason(lines: list[bytes], why: str) -> None:
     assert failures(convert([init(), *lines])) == [("5f0e4a1c (stdin:1)", why)]
 
@@ -168,13 +103,6 @@ def test_reason(lines: list[bytes], why: str) -> None:
 def test_prose_before_a_result_is_not_the_reason_of_the_next_run() -> None:
     ended = convert([init(), b"harmless\n", END, init()])
     assert failures(ended) == [("5f0e4a1c (stdin:4)", ENDED_SO.format("1 event"))]
-
-
-def test_interleaved_events_are_counted_by_run() -> None:
-    acts = (init, user, lambda session: started(session=session), user)
-    ended = convert([*(act(name) for act in acts for name in "ABC"), result("B")])
-    why = ENDED_SO.format("4 events") + "; 1 call open (read a)"
-    assert failures(ended) == [("A (stdin:1)", why), ("C (stdin:3)", why)]
 
 
 # ---------------------------------------------------------------- sessions
