@@ -2564,6 +2564,7 @@ ENVELOPES = (
     CRI, "log", "message", "line", "MESSAGE", "body.stringValue", "body", "textPayload",
     "jsonPayload.message", OBJECT,
 )  # fmt: skip
+MAX_LAYERS = 2  # of envelopes: one collector may read what another wrote
 COLLECTED = frozenset(("log", "logs", "container", "docker", "syslog", "journald", "file", "stdin"))
 STREAMS = ("stdout", "stderr")
 WRITERS_OF_PIECES = ("stream", "container_id", "CONTAINER_ID", "kubernetes")
@@ -2615,10 +2616,12 @@ def contents(line: bytes, places: Sequence[str], *, named: bool) -> Iterator[Wra
             yield Wrapped(place, text, writer, ended, stream if stream in STREAMS else "")
 
 
-def holds_event(text: bytes) -> bool:
-    """Is a text an event, or the beginning of one?"""
-    outer = object_in(text)
-    return says_kind(outer) if outer else text[:1] == b"{" and b'"type"' in text
+def holds_event(text: bytes, layers: int = MAX_LAYERS) -> bool:
+    """Is a text an event, the beginning of one, or an envelope of either?"""
+    if not (outer := object_in(text)):
+        return text[:1] == b"{" and b'"type"' in text
+    inner = contents(text, ENVELOPES, named=False) if layers else ()
+    return says_kind(outer) or any(holds_event(piece.text, layers - 1) for piece in inner)
 
 
 def says_kind(line: Mapping[str, Any]) -> bool:
@@ -2773,20 +2776,27 @@ class Reader:
         braced = wrapped or self.source.documents or piece.data.lstrip(BLANKS)[:1] == b"{"
         return Rejected(piece.reason if braced else None)
 
-    def peel(self, line: bytes) -> list[tuple[Wrapping, Frame]]:
-        """The lines that are complete now, with what came off: of an envelope that the FILE has, or
-        may have."""
-        known, places = self.named, self.places
+    def peel(self, line: bytes, off: Wrapping = ()) -> Iterator[tuple[Wrapping, Frame]]:
+        """The lines that are complete now, with what came off: of envelopes that the FILE has, or
+        may have. One collector may read what another wrote."""
+        layers = 1 if self.named else MAX_LAYERS
+        places = self.places if len(off) < 3 * layers else ()
         if expected := self.decide():
-            known, places = True, expected[1:2]
+            places = expected[len(off) + 1 : len(off) + 2]
+        known = self.named or expected is not None
         for piece in contents(line, places, named=self.named):
-            writer = piece.place, piece.writer
+            writer = off, piece.place, piece.writer
             begun = writer in self.pieces.begun
             if known or begun or piece.stream or piece.ended or holds_event(piece.text):
                 brace = 0 if piece.place == CRI else line.find(b"{")
-                envelope = prefix_kind(line[:brace]), piece.place, piece.stream
-                return [(envelope, whole) for whole in self.pieces.join(writer, piece)]
-        return [((), line)]
+                inside = (*off, prefix_kind(line[:brace]), piece.place, piece.stream)
+                for whole in self.pieces.join(writer, piece):
+                    if isinstance(whole, RejectedPiece):
+                        yield inside, whole
+                    else:
+                        yield from self.peel(whole, inside)
+                return
+        yield off, line
 
     def examine(self, envelope: Wrapping, line: Frame) -> Iterator[tuple[bytes, Any]]:
         """The events in a line that has been peeled, if it was wrapped as the others are."""

@@ -117,6 +117,7 @@ WRAPS: dict[str, Wrap] = {
     "OpenTelemetry": member("body", "stringValue", timeUnixNano="1", severityNumber=9),
     "OpenTelemetry, text": member("body", severityText="INFO"),
     "CloudWatch": member("message", timestamp=1, ingestionTime=2),
+    "Fluent Bit on docker's file": lambda data: member("log")(docker(data)),
     "docker's file behind a prefix": lambda data: b"".join(
         b"2026-11-21 " + line for line in docker(data).splitlines(keepends=True)
     ),
@@ -355,6 +356,8 @@ WRAPPINGS: dict[str, Wrap] = {
     "journald": member("MESSAGE", PRIORITY="6"),
     "Google": member("textPayload"),
     "docker behind a prefix": lambda data: prefixed("mcp-1  | ")(docker(data)),
+    "a message in docker": lambda data: docker(member("message")(data)),
+    "docker in a message": lambda data: member("message")(docker(data)),
 }
 
 
