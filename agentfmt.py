@@ -6718,9 +6718,11 @@ class Runs:
                 self.limits.close_gate(f"--fail-on {choice.text} matched at {here}")
         if run and run.unmet:
             self.note_act(run, event)
-            run.unmet = [choice for choice in run.unmet if not choice.matches(event, well=True)]
-            for choice in run.unmet:
-                if why := choice.falls_short(event, self.file.where()):
+            for choice in [*run.unmet]:
+                why = choice.shortfall(event, self.file.where())
+                if why == "":
+                    run.unmet.remove(choice)
+                elif why:
                     run.nearly[choice.text] = f": {self.redacted(why, 'command', run)}"
 
     def check_denials(self, run: Run, event: Event) -> None:
@@ -8337,14 +8339,9 @@ def event_targets(event: Event) -> Named:
 TARGET_MEMBERS = "command path filePath pattern globPattern query searchTerm url".split()
 
 
-def event_commands(event: Event, *, well: bool = False) -> Iterator[Sequence[str]]:
-    """The commands that a call of a shell runs; with ``well``, those that ended well if the call
-    has. Raises UnclearError."""
-    return (
-        tuple(command.spellings())
-        for command in commands_of(event)
-        if not (well and command.hidden)
-    )
+def event_commands(event: Event) -> Iterator[Sequence[str]]:
+    """The commands that a call of a shell runs. Raises UnclearError."""
+    return (tuple(command.spellings()) for command in commands_of(event))
 
 
 def commands_of(event: Event) -> Iterator[ShellCommand]:
@@ -8447,15 +8444,12 @@ class Term(NamedTuple):
     negated: bool = False
     pattern: Any = None
 
-    def matches(self, event: Event, *, unclear: bool = False, well: bool = False) -> bool:
-        """``unclear`` is the answer if it can't be told. ``well``: of the commands of a line those
-        count whose status is told by that of the line."""
-        is_command = self.key == "command"
+    def matches(self, event: Event, *, unclear: bool = False) -> bool:
+        """``unclear`` is the answer if it can't be told."""
         try:
-            names = (
-                event_commands(event, well=well) if is_command else SELECTOR_KEYS[self.key](event)
+            return any(
+                self.fits(named, unclear=unclear) for named in SELECTOR_KEYS[self.key](event)
             )
-            return any(self.fits(named, unclear=unclear) for named in names)
         except UnclearError:
             return unclear
 
@@ -8486,30 +8480,29 @@ class Selector(NamedTuple):
     text: str
     terms: tuple[Term, ...]
 
-    def matches(self, event: Event, *, unclear: bool = False, well: bool = False) -> bool:
-        """``well``: a call has to have ended, and well unless a term asks for its status."""
-        if well and event.type == "tool_call":
-            call, asked = FinishedCall(event), any(term.key == "status" for term in self.terms)
-            ended = event.subtype == "completed" and not call.begun
-            ended = ended and not changes_nothing(call)
-            if not ended or not (asked or call.status == "ok"):
-                return False
-        return all(term.matches(event, unclear=unclear, well=well) for term in self.terms)
+    def matches(self, event: Event, *, unclear: bool = False) -> bool:
+        return all(term.matches(event, unclear=unclear) for term in self.terms)
 
-    def falls_short(self, event: Event, where: str) -> str:
-        """Why a call that has ended, and matches, isn't enough for --fail-unless, or ""."""
-        if event.type != "tool_call" or event.subtype != "completed" or not self.matches(event):
-            return ""
-        call, asked = FinishedCall(event), [term for term in self.terms if term.key == "command"]
-        if call.begun:
-            return f"what matches at {where} goes on in the background"
-        if call.status != "ok":
-            return f"what matches at {where} ended with status {call.status}"
-        for command in commands_of(event) if asked else ():
-            named = tuple(command.spellings())
-            if command.hidden and all(term.fits(named, unclear=False) for term in asked):
-                hidden = f"but its status is hidden by {command.hidden}"
-                return f"{command.words[0]} ran at {where}, {hidden}"
+    def shortfall(self, event: Event, where: str) -> str | None:
+        """Why an event that matches isn't enough for --fail-unless, or "" if it is: a call has to
+        have ended, and well unless a term asks for its status. None if nothing matches."""
+        is_call = event.type == "tool_call"
+        if (is_call and event.subtype != "completed") or not self.matches(event):
+            return None
+        if is_call:
+            call, what = FinishedCall(event), f"what matches at {where}"
+            if call.begun:
+                return f"{what} goes on in the background"
+            if call.status != "ok" and all(term.key != "status" for term in self.terms):
+                return f"{what} ended with status {call.status}"
+            if changes_nothing(call):
+                return f"{what} changed nothing"
+        for term in (term for term in self.terms if term.key == "command"):
+            named = ((one, tuple(one.spellings())) for one in commands_of(event))
+            found = [one for one, spelled in named if term.fits(spelled, unclear=False)]
+            if all(one.hidden for one in found):
+                hidden = f"but its status is hidden by {found[0].hidden}"
+                return f"{found[0].words[0]} ran at {where}, {hidden}"
         return ""
 
     def kind(self) -> str:
