@@ -8576,9 +8576,6 @@ SELECTOR_MISTAKES = (
     (r"run!?=(?!-?[1-9][0-9]{0,8}\Z).*", "a run is a number, such as 3, or -1 for the last"),
     (rf"(\w+) ({'|'.join(STATUSES)})", r"did you mean \1,status=\2?"),
     (rf"{'|'.join(STATUSES)}", r"not a type or tool: for a status, write status=\g<0>"),
-    (r"(?i)(?:tool=)?sub-?agents?", "did you mean task, the call that runs one, or parent=*, all "
-     "that sub-agents did?"),
-    (r"(?i)secrets?", "secrets are no events: -r secrets hides them, -s counts them"),
     (rf"(?:(?:tool|type)!?=(?!=)|(?!(?:{ANY_KEY})!?=))(.*[\s^$:].*)", "did you mean command={}?"),
     (r"([^=]*/[^=]*|\*?\.[\w.*]+)", r"did you mean path=\1?"),
 )  # fmt: skip
@@ -8816,12 +8813,6 @@ class Rule(NamedTuple):
         head = self.ahead() + before + literal
         shown = f"{head}{rest[: hidden.start()]}(" if hidden else f"({head}"
         return rf"{self.edge()}{shown}\S*)$"
-
-    def begins(self) -> str:
-        """How a token begins, for people to read."""
-        before, literal, _ = self.parts()
-        shown = re.sub(r"\(\?i?:", "(", before.replace(AHEAD, "") + literal)
-        return re.sub(r"\\(\W)", r"\1", shown) + " ..."
 
     def parts(self) -> list[str]:
         parts = [spell(part) for part in self.source.removeprefix("^").removesuffix("$").split(" ")]
@@ -14640,23 +14631,6 @@ def strip_mdoc(text: str) -> str:
     return re.sub(r"(?m)^\.(.*)", lambda line: re.sub(r"\b[A-Z][a-z]\b ?", "", line[1]), text)
 
 
-def rule_lines() -> Iterator[str]:
-    """The name, the class and an example of each rule, or how its tokens begin."""
-    examples: dict[str, str] = {}
-    for rule in RULES:
-        examples.setdefault(rule.name, rule.begins())
-    for form in FORMS:
-        examples.setdefault(f"assignment ({form.name})", form.found.replace("\n", r"\n"))
-    for name, example in examples.items():
-        yield f"{name:24}  secrets  {example.replace('«', '').replace('»', '')}"
-
-
-def name_lines() -> Iterator[str]:
-    """The ends of names of secrets, by what their values have to look like."""
-    for strength, names in NAME_ENDS.items():
-        yield from (f"{name:20}  {STRENGTHS[strength]}" for name in names.split())
-
-
 def tool_lines() -> Iterator[str]:
     """The short name of each tool and its label, and the names of groups."""
     yield from (f"{name:16}  {tool.done}" for name, tool in TOOLS.items())
@@ -14664,8 +14638,10 @@ def tool_lines() -> Iterator[str]:
 
 
 LISTS: dict[str, Callable[[], Iterable[str]]] = {
-    "rules": rule_lines,
-    "names": name_lines,
+    "rules": lambda: dict.fromkeys(
+        [*(rule.name for rule in RULES), *(f"assignment ({form.name})" for form in FORMS)]
+    ),
+    "names": lambda: " ".join(NAME_ENDS.values()).split(),
     "tools": tool_lines,
     "types": lambda: sorted(CURSOR_TYPES),
     "agents": lambda: AGENTS,
@@ -14837,15 +14813,6 @@ class Inputs:
         self.named: Collection[str] = ()
         self.left_out = set[str]()  # files in directories that are no sessions
 
-    def add(self, file: str, status: os.stat_result, folder: str = "") -> None:
-        """Add a FILE, or a file of a directory, if it has changed since then."""
-        if self.since and stat.S_ISREG(status.st_mode) and status.st_mtime < self.since:
-            return
-        self.files.append(file)
-        self.statuses.append(status)
-        if folder:
-            self.folders[folder].append(file)
-
     def sessions(self, holds_run: Callable[[str], bool]) -> Iterator[str]:
         """The FILEs; of those that no one has named, which a directory has, those with a run."""
         for file in self.files:
@@ -14892,14 +14859,21 @@ def find_inputs(
         raise click.ClickException("standard output is also an input file")
     seen = {identity(os.fstat(1))}  # a table in the directory that it is about
     for file, status in zip(files, statuses, strict=True):
-        if stat.S_ISDIR(status.st_mode):
-            inputs.folders[file] = []
+        given, is_folder = [(file, status)], stat.S_ISDIR(status.st_mode)
+        if is_folder:
             below = files_below(file, seen, inputs.unread)
-            for each in sorted(below, key=lambda item: (item[1].st_mtime_ns, item[0])):
-                inputs.add(*each, file)
-        else:
-            inputs.add(file, status)
+            given = sorted(below, key=lambda item: (item[1].st_mtime_ns, item[0]))
+        if since:
+            given = [one for one in given if one[1].st_mtime >= since or not is_regular(one[1])]
+        inputs.files += (name for name, _ in given)
+        inputs.statuses += (each for _, each in given)
+        if is_folder:
+            inputs.folders[file] = [name for name, _ in given]
     return inputs
+
+
+def is_regular(file: os.stat_result) -> bool:
+    return stat.S_ISREG(file.st_mode)
 
 
 def identity(status: os.stat_result) -> tuple[int, int]:
@@ -14922,7 +14896,7 @@ def files_below(
             if stat.S_ISDIR(status.st_mode):
                 with os.scandir(path) as entries:
                     waiting += (entry.path for entry in entries)
-            elif stat.S_ISREG(status.st_mode):
+            elif is_regular(status):
                 yield path, status
         except OSError as error:
             if error.errno not in (errno.ENOENT, errno.ELOOP):  # a link to nowhere is no session
@@ -15034,7 +15008,7 @@ def count_runs(
     terms = (term for name in SELECTORS for item in options[name] for term in item.terms)
     if not any(term.key == "run" and term.glob.startswith("-") for term in terms):
         return None
-    if not inputs.statuses or not all(stat.S_ISREG(item.st_mode) for item in inputs.statuses):
+    if not inputs.statuses or not all(map(is_regular, inputs.statuses)):
         raise click.UsageError("run=-N needs FILEs, which can be read twice: save the stream first")
     begin = os.lseek(0, 0, os.SEEK_CUR) if "-" in inputs.files else 0
     streams = (
@@ -15157,7 +15131,7 @@ GROUPS["Help"] += command.params[-2:]
 
 def bytes_to_read(inputs: Sequence[os.stat_result]) -> int:
     """The number of bytes left in regular files; 0 if any of them isn't one."""
-    if not all(stat.S_ISREG(file.st_mode) for file in inputs):
+    if not all(map(is_regular, inputs)):
         return 0
     done = os.lseek(0, 0, os.SEEK_CUR) if is_one_of(0, inputs) else 0
     return max(sum(file.st_size for file in inputs) - done, 0)
@@ -15179,7 +15153,7 @@ def stat_input(file: str) -> os.stat_result:
 def is_one_of(fd: int, files: Iterable[os.stat_result]) -> bool:
     """Is a descriptor one of these regular files?"""
     status = os.fstat(fd)
-    return stat.S_ISREG(status.st_mode) and any(os.path.samestat(status, file) for file in files)
+    return is_regular(status) and any(os.path.samestat(status, file) for file in files)
 
 
 def open_append(
