@@ -8345,24 +8345,15 @@ def event_commands(event: Event) -> Iterator[Sequence[str]]:
 
 
 def commands_of(event: Event) -> Iterator[ShellCommand]:
-    """What Cursor states of the commands counts, too. Raises UnclearError."""
+    """Raises UnclearError."""
     if event.type != "tool_call" or tool_of(event)[0] != "shell":
         return
     for name, group in call_groups(event):
         given = group.get("command") if name == "args" else None
-        parsed = Node(group)["parsingResult"]
-        if Node(parsed)["parsingFailed"] is True:
-            raise UnclearError
-        argv = [word for word in as_list(given) if isinstance(word, str)]
-        if argv:
+        if argv := [word for word in as_list(given) if isinstance(word, str)]:
             yield from started_by(argv, "")
         elif line := as_text(given):
             yield from read_line(line)
-        stated = [as_text(one["fullText"]) for one in Node(parsed).each("executableCommands")]
-        found = [command for line in stated for command in read_line(line)]
-        found += [ShellCommand(words, "") for name in as_list(group.get("simpleCommands"))
-                  if (words := as_text(name).split())]  # fmt: skip
-        yield from (command._replace(hidden="a list of its line") for command in found)
 
 
 def written_files(event: Event) -> Iterator[str]:
