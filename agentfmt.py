@@ -8627,19 +8627,22 @@ WILDCARD = regex(r"[*?[]")
 
 def parse_name(key: str, glob: str) -> tuple[str, str]:
     """Check the name of a type or a tool; an unknown one must be given with ==."""
+    import difflib
+    import fnmatch
+
     if glob.startswith("="):
         return key, WILDCARD.sub(r"[\g<0>]", glob[1:])
     types = EVENT_TYPES if key != "tool" else {}
     tools = TOOL_NAMES | {ANY_CHANGE: ANY_CHANGE} if key != "type" else {}
     tool = tools.get(glob.replace("_", "").lower())
-    if WILDCARD.search(glob) and (key != "word" or is_name(glob, (*types, *tools))):
+    alike = (glob.lower(), glob.lower().replace("_", ""))
+    known = glob.startswith("mcp_") or any(fnmatch.filter((*types, *tools), one) for one in alike)
+    if WILDCARD.search(glob) and (known or key != "word"):
         return key, glob
     if glob in types:
         return "type", glob
     if tool or (tools and MCP_TOOL.fullmatch(glob)):
         return ("change" if tool == ANY_CHANGE else "tool"), tool or glob
-    import difflib
-
     near = difflib.get_close_matches(glob.lower(), sorted((*types, *tools)), 1, cutoff=0.75)
     what, spelled = ("tool or type", "tool") if key == "word" else (key, key)
     if near and not WILDCARD.search(glob):
@@ -8647,14 +8650,6 @@ def parse_name(key: str, glob: str) -> tuple[str, str]:
     hint = f"for a command, write command={glob}; for a tool, " if key == "word" else ""
     anyway = f"{spelled}={'' if WILDCARD.search(glob) else '='}{glob}"
     raise ValueError(f'unknown {what} "{glob}"; {hint or "to match it anyway, write "}{anyway}')
-
-
-def is_name(glob: str, names: Iterable[str]) -> bool:
-    """Does any name match, of types and tools, or may a tool of an MCP server?"""
-    import fnmatch
-
-    spelled = {glob.lower(), glob.lower().replace("_", "")}
-    return glob.startswith("mcp_") or any(fnmatch.filter(names, one) for one in spelled)
 
 
 class Selection:
@@ -14714,8 +14709,7 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
     ("--actions", choice_of(["stdout", "stderr", "none"], metavar="WHERE"),
      "Where action lines go: stdout (default of text, markdown and html), stderr, none."),
     ("-s --summary", FLAG_OPTION,
-     "Sum up each run in a line, with the action lines of text, else on stderr: verdict, time, "
-     "actions, tokens, cost, redactions."),
+     "Sum up each run in a line: verdict, time, actions, tokens, cost, redactions."),
     ("--color", choice_of(["auto", "always", "never"], "auto", "WHEN"),
      "Color action lines: auto, always, never."),
     "Verdict",
