@@ -12469,15 +12469,6 @@ def inline(text: str) -> str:
     return linked(escape(text), calls=True)
 
 
-def parted(
-    pattern: re.Pattern[str], text: str, plain: Callable[[str], str], found: Callable[[str], str]
-) -> str:
-    """A text written anew: what a pattern finds, and what stands between."""
-    parts = pattern.split(text)
-    parts[::2], parts[1::2] = map(plain, parts[::2]), map(found, parts[1::2])
-    return "".join(parts)
-
-
 def as_html(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
@@ -12517,7 +12508,9 @@ def linked(text: str, *, calls: bool) -> str:
             f'<a href="{escape_html(away(to) if calls else to)}" rel="{REL}">{as_html(found)}</a>'
         )
 
-    return parted(LINKED_OR_CALLED if calls else LINKED, text, as_html, link)
+    parts = (LINKED_OR_CALLED if calls else LINKED).split(text)
+    parts[::2], parts[1::2] = map(as_html, parts[::2]), map(link, parts[1::2])
+    return "".join(parts)
 
 
 def away(address: str) -> str:
@@ -12609,14 +12602,8 @@ def other_arguments(call: FinishedCall) -> str:
     if call.diff or tool in SHOWN_AS_WORDS:
         return ""
     args = as_object(call.arguments.get("args") if tool == "mcp" else call.arguments)
-    its_own = tool == "mcp" or tool_named(tool).target is any_arg
-    named = {
-        name: value
-        for name, value in args.items()
-        if value != target and name not in IN_THE_LINE
-        if its_own or (value and isinstance(value, str))
-    }
-    return outline(named)
+    beside = {name: value for name, value in args.items() if name not in IN_THE_LINE}
+    return outline({name: value for name, value in beside.items() if value != target})
 
 
 def whole_command(call: FinishedCall) -> str:
@@ -12656,10 +12643,8 @@ CALL_DETAILS: dict[str, Callable[[FinishedCall], str]] = {
     "words": words_of_call,
     "images": lambda call: "\n".join(call.images),
     "text": returned_text,
-    "printed": operator.attrgetter("printed"),
+    "printed": lambda call: call.printed if call.action.failed else "",
 }
-UNCUT = ("prompt", "words", "images")  # of these; of others the first and the last lines are shown
-
 
 NO_ACTION = Action("")
 
@@ -12735,14 +12720,6 @@ def title_of(text: str) -> str:
     return truncate(first.strip("*# "), TITLE)
 
 
-def beginning(prompt: str) -> str:
-    """The first lines of a long prompt; "" of any other."""
-    lines = prompt.split("\n")
-    if max(len(lines), len(prompt) // 80) <= PROMPT_LINES:
-        return ""
-    return truncate("\n".join(filter(str.strip, lines[:PROMPT_LINES])), 3 * TITLE)
-
-
 def brief(target: str) -> str:
     first, *more = target.split("\n", 1)
     return cut_middle(first, ITEM_COLUMNS) + (" ..." if more else "")
@@ -12758,7 +12735,6 @@ class Chapter(Record):
         self.missing: dict[str, int] = {}  # steps that are left out
         self.brief = False  # is there no room to name the files?
         self.title = ""  # the first line that was asked or said
-        self.dated_ms: int | None = None  # the last time that was shown
 
     @property
     def totals(self) -> Totals:
@@ -12781,11 +12757,6 @@ class Chapter(Record):
         """The address of the last finished call, or of one that goes on when the run ends."""
         number = sum((*self.totals.actions.values(), *self.totals.nested.values()))
         return f"{self.number}.{number + further}"
-
-    def new_minute(self, ms: int | None) -> int | None:
-        """A time, if it differs from the one of the words before."""
-        before, self.dated_ms = self.dated_ms or self.run.started_ms, ms or self.dated_ms
-        return ms if ms and ms // 60_000 != (before or 0) // 60_000 else None
 
     def tree(self) -> list[Step]:
         """The steps, those of a sub-agent below its call, unless that isn't shown, too deep, or
@@ -12877,6 +12848,9 @@ class Document(Follower):
         "actions": "stdout", "messages": "chat", "detail": True, "tail": OUTPUT_LINES,
     }  # fmt: skip
     most: ClassVar[int]  # bytes
+    # What makes the text; what shows an image; the kinds of details that a call opens, and how many
+    # first and last lines of each, or None for all.
+    render = picture = opens = cast("Any", None)
 
     def __init__(self, view: View, notes: Notes) -> None:
         super().__init__(view, notes)
@@ -12886,13 +12860,6 @@ class Document(Follower):
         self.begun = 0  # chapters so far
         self.chapters: list[Chapter] = []
         self.size = 0
-
-    def render(self, chapters: list[Chapter]) -> bytes:
-        raise NotImplementedError
-
-    def opens(self, act: Action) -> Mapping[str, tuple[int, int]]:
-        """The kinds of details that an action opens, and how many first and last lines of each."""
-        raise NotImplementedError
 
     def outside(self, event: Any) -> None:
         if event.kind == IMPLIED:
@@ -12914,8 +12881,8 @@ class Document(Follower):
     ) -> None:
         if kind != "thought":
             part.title = part.title or title_of(text)
-            at = part.new_minute(at)
-        step = Step(kind=kind, text=shorten_text(text, MAX_WORDS), at=at, images=[*images])
+        step = Step(kind=kind, text=shorten_text(text, MAX_WORDS), at=at)
+        step.images = [*map(self.picture, images)]
         if text or images:
             self.put(part, step)
 
@@ -12935,10 +12902,9 @@ class Document(Follower):
 
     def details(self, call: FinishedCall) -> dict[str, str]:
         """What the line of a call opens."""
-        opens = self.opens(call.action)
-        texts = {kind: CALL_DETAILS[kind](call) for kind in opens}
+        texts = {kind: CALL_DETAILS[kind](call) for kind in self.opens}
         return {
-            kind: text if kind in UNCUT else "\n".join(cut_lines(text, *opens[kind]))
+            kind: "\n".join(cut_lines(text, *most)) if (most := self.opens[kind]) else text
             for kind, text in texts.items()
             if text.strip()
         }
@@ -13011,18 +12977,13 @@ class Markdown(Document):
 
     most = MAX_REPORT
 
-    def tell(
-        self, part: Chapter, kind: str, text: str, at: int | None, images: Sequence[str] = ()
-    ) -> None:
-        named = (f"[{image_name(each)}]" for each in images)
-        super().tell(part, kind, "\n".join(filter(None, (text, *named))), at)
+    picture = staticmethod(image_name)
 
-    def opens(self, act: Action) -> Mapping[str, tuple[int, int]]:
-        """A diff of what was done, or the end of what a failed command printed."""
-        if not act.failed:
-            return {"sh": (DIFF_LINES, 0), "diff": (DIFF_LINES, 0)}
-        printed = {"printed": (0, self.view.tail)} if self.view.tail else {}
-        return {"sh": (DIFF_LINES, 0), **printed}
+    @property
+    def opens(self) -> Mapping[str, tuple[int, int]]:
+        """What was run, a diff, and the end of what a failed command printed."""
+        opens = {"sh": (DIFF_LINES, 0), "diff": (DIFF_LINES, 0)}
+        return opens | {"printed": (0, self.view.tail)} if self.view.tail else opens
 
     def render(self, chapters: list[Chapter]) -> bytes:
         blocks = [*self.head(chapters)] if self.begun > 1 else []
@@ -13110,12 +13071,13 @@ def listed(*items: str) -> str:
 
 def words_in_markdown(step: Step) -> str:
     """Words; a long prompt is folded."""
+    text = join_facts((step.text, *(f"[{image}]" for image in step.images)), "\n")
     if step.kind == "said":
-        return said_in_markdown(step.text)
-    quote = asked_in_markdown(step.text)
-    if not beginning(step.text):
+        return said_in_markdown(text)
+    quote = asked_in_markdown(text)
+    if text.count("\n") < PROMPT_LINES and len(text) <= PROMPT_LINES * TITLE:
         return quote
-    return f"<details><summary>{inline(title_of(step.text))}</summary>\n\n{quote}\n\n</details>"
+    return f"<details><summary>{inline(title_of(text))}</summary>\n\n{quote}\n\n</details>"
 
 
 def stated(facts: Iterable[str]) -> str:
@@ -13167,7 +13129,7 @@ html { scroll-padding-top: 4rem; -webkit-text-size-adjust: 100%; }
 body { margin: 0; background: var(--paper); color: var(--ink);
   font: 1rem/1.6 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
 main { display: flex; flex-direction: column; max-width: 110rem; margin: 0 auto;
-  padding: 0 1.5rem 4rem; overflow-wrap: anywhere; }
+  padding: 1rem 1.5rem 4rem; overflow-wrap: anywhere; }
 a { color: var(--link); text-decoration: none; } a:hover { text-decoration: underline; }
 pre, code { font: .8125rem/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
 pre { margin: .5rem 0; padding: .6rem .8rem; border-radius: .4rem; background: var(--wash);
@@ -13175,11 +13137,6 @@ pre { margin: .5rem 0; padding: .6rem .8rem; border-radius: .4rem; background: v
 pre.given { padding: 0; background: none; color: var(--soft); }
 :not(pre) > code { padding: .1em .25em; border-radius: .25rem; background: var(--wash); }
 summary { cursor: pointer; list-style: none; } summary::-webkit-details-marker { display: none; }
-.view { position: sticky; top: 0; z-index: 1; display: flex; justify-content: end; gap: .25rem;
-  margin: 0 -.6rem; padding: .6rem 0; border: 0; background: var(--paper); font-size: .8125rem; }
-label { padding: .1rem .6rem; border-radius: 1rem; color: var(--soft); cursor: pointer; }
-input { position: absolute; opacity: 0; } label:has(:focus-visible) { outline: 2px solid; }
-label:has(:checked) { background: var(--wash); color: var(--ink); }
 nav ol { margin: 1rem 0 0; padding: 0; list-style: none; }
 nav li a { display: flex; gap: .5rem; align-items: baseline; padding: .25rem 0; color: inherit;
   font-size: .9375rem; border-bottom: 1px solid var(--line); }
@@ -13209,21 +13166,15 @@ nav span:is(.file, .cost):empty { display: none; }
 .run > header { display: flex; flex-wrap: wrap; justify-content: space-between;
   gap: 0 1rem; margin-bottom: .25rem; border-top: 2px solid var(--ink); padding-top: .5rem; }
 h2 { margin: 0; font-size: .8125rem; font-weight: 400; } h2 a { color: var(--soft); }
-.words, .prompt, .long { margin: .75rem 0; } .words, .prompt, pre { unicode-bidi: plaintext; }
-.prompt, .long { padding-left: 1rem; border-left: 3px solid var(--link); font-weight: 500; }
-.prompt { white-space: pre-wrap; }
+.words, .prompt { margin: .75rem 0; } .words, .prompt, pre { unicode-bidi: plaintext; }
+.prompt { padding-left: 1rem; border-left: 3px solid var(--link); font-weight: 500;
+  white-space: pre-wrap; max-height: 16rem; overflow: auto; }
 .words > :is(p, ul, ol, blockquote), .prompt { max-width: 52rem; }
 :is(.words, .prompt) > time { float: right; margin-left: 1rem; line-height: 1.6rem; }
-.long i { color: var(--link); font-style: normal; font-weight: 400; font-size: .8125rem;
-  white-space: nowrap; }
-.long > summary { white-space: pre-line; } .long[open] > summary > span { display: none; }
-.long > .prompt { margin: 0; padding: 0; border: 0; }
-:is(.words, .prompt) :is(h3, h4, h5, h6) { margin: 1.25em 0 .4em; font-size: 1.0625em; }
-:is(.words, .prompt) :is(p, ul, ol, table, blockquote) { margin: .6rem 0; }
-:is(.words, .prompt) :is(ul, ol) { padding-left: 1.4rem; }
-.words li > :is(ul, ol) { margin: 0; }
-:is(.words, .prompt) > :is(:first-child, time + *) { margin-top: 0; }
-:is(.words, .prompt) > :last-child { margin-bottom: 0; }
+.words :is(h3, h4, h5, h6) { margin: 1.25em 0 .4em; font-size: 1.0625em; }
+.words :is(p, ul, ol, table, blockquote) { margin: .6rem 0; }
+.words :is(ul, ol) { padding-left: 1.4rem; } .words li > :is(ul, ol) { margin: 0; }
+.words > :is(:first-child, time + *) { margin-top: 0; } .words > :last-child { margin-bottom: 0; }
 blockquote { padding-left: 1rem; border-left: 3px solid var(--line); color: var(--soft); }
 table { display: block; overflow-x: auto; border-collapse: collapse; font-size: .875rem; }
 th, td { padding: .25rem .75rem .25rem 0; border-bottom: 1px solid var(--line); text-align: left;
@@ -13263,17 +13214,12 @@ html:has(:target) :is(.run, .act, .thought) { content-visibility: visible; }
 .when { grid-column: 4; align-self: center; width: 10rem; height: .375rem; background: var(--wash);
   border-radius: .2rem; } .when rect { fill: var(--soft); rx: .1rem; }
 .bad > .when rect, .bad > * > .when rect { fill: var(--bad); } .run:has(.when) { --bar: 10rem; }
-.first, .next { padding: .1rem .6rem; border-radius: 1rem; background: var(--bad);
-  color: var(--paper); font-size: .8125rem; line-height: 1.6; } .first { margin-right: auto; }
-.next { display: none; position: fixed; z-index: 2; top: .6rem; }
-:target > .next { display: block; }
+.first, .next { position: fixed; z-index: 1; top: .6rem; right: 1rem; padding: .1rem .6rem;
+  border-radius: 1rem; background: var(--bad); color: var(--paper); font-size: .8125rem; }
+.next { display: none; } :target > .next { display: block; }
 html:has(.act :target, .act:target) .first { visibility: hidden; }
-.view:has(#words:checked) ~ .run .act:not(.bad, :has(.bad)),
-.view:has(#acts:checked) ~ .run > :is(.words, .thought) { display: none; }
-.view:has(#bad:checked) { ~ nav li.ok, ~ .run:not(:has(.bad)), ~ .run > .words,
-  ~ .run :is(.thought, .act:not(.bad, :has(.bad))) { display: none; } }
 @media (max-width: 40rem) {
-  main { padding: 0 1.25rem 3rem; }
+  main { padding: 1rem 1.25rem 3rem; }
   .what { white-space: normal; }
   .act > summary, div.act { grid-template-columns: 1rem 1fr auto; } .when { display: none; }
   .act .fact { grid-column: 2 / -1; grid-row: 2; white-space: normal; }
@@ -13284,9 +13230,9 @@ html:has(.act :target, .act:target) .first { visibility: hidden; }
 @media print {
   :root { color-scheme: light; }
   body { font-size: 10pt; }
-  .view { display: none; }
+  .first, .next { visibility: hidden; }
   .run, .act, .thought { content-visibility: visible; }
-  pre { max-height: none; } }
+  pre, .prompt { max-height: none; } }
 """
 
 PAGE = """\
@@ -13298,16 +13244,8 @@ PAGE = """\
 {% for each in addresses %}<img src="{{ each }}" alt="{{ each|image }}">{% endfor %}
 {% endmacro -%}
 
-{%- macro asked(text, at=None) %}
-{% set begin = text|beginning %}
-{% if begin %}
-<details class="long"><summary><span>{{ begin }}</span> <i>all of it</i></summary>{% endif %}
-{% if text %}<div class="prompt">{{ clock(at) }}{{ text|linked }}</div>{% endif %}
-{% if begin %}</details>{% endif %}
-{% endmacro -%}
-
 {%- macro opened(kind, text) %}
-{% if kind == "prompt" %}{{ asked(text) }}
+{% if kind == "prompt" %}<div class="prompt">{{ text|linked }}</div>
 {% elif kind == "words" %}<div class="words">{{ text|words }}</div>
 {% elif kind == "images" %}{{ pictures(text.split("\\n")) }}
 {% elif kind == "diff" %}<pre class="diff">
@@ -13352,7 +13290,9 @@ PAGE = """\
 
 {%- macro one(step, scale) %}
 {% if step.kind == "done" %}{{ done(step, scale) }}
-{% elif step.kind == "asked" %}{{ asked(step.text, step.at) }}{{ pictures(step.images) }}
+{% elif step.kind == "asked" %}
+{% if step.text %}<div class="prompt">{{ clock(step.at) }}{{ step.text|linked }}</div>{% endif %}
+{{ pictures(step.images) }}
 {% elif step.kind == "said" %}<div class="words">{{ clock(step.at) }}{{ step.text|words }}</div>
 {% else %}
 <details class="thought"><summary>{{ step.text|title or "Thoughts" }}</summary>
@@ -13396,13 +13336,7 @@ PAGE = """\
 <title>{{ runs[0][0].about if runs else "agentfmt" }}</title>
 <style>{{ SHEET }}</style>
 <main>
-<fieldset class="view" aria-label="Show">
 {% if following[""] %}<a class="first" href="#{{ following[''] }}">first failure</a>{% endif %}
-<label><input type="radio" name="view" id="all" checked>All</label>
-<label><input type="radio" name="view" id="words">Words</label>
-<label><input type="radio" name="view" id="acts">Actions</label>
-<label><input type="radio" name="view" id="bad">Failures</label>
-</fieldset>
 {% if begun == 1 and runs %}{{ ended(runs[0][0], False) }}
 {% else %}{{ ending(total.all_succeeded, verdict, total) }}{% endif %}
 {% if begun > 1 %}
@@ -13507,7 +13441,7 @@ def places_of(part: Chapter) -> dict[str, str]:
 STATES = {"ok": CHECK_MARK, "bad": CROSS_MARK, "running": BEGIN_MARK}
 SIGNS = {"+": "ins", "-": "del", "@": "b"}
 FILTERS: dict[str, Any] = {
-    "bar": time_bar, "beginning": beginning, "brief": brief, "change": change_words,
+    "bar": time_bar, "brief": brief, "change": change_words,
     "counts": lambda totals: join_facts(facts_of(totals)), "diff": diff_parts,
     "facts": facts_beside, "file": lambda run: cut_target(run.file or run.where, FILE_COLUMNS),
     "groups": in_groups, "image": image_name, "joined": join_facts, "local": local_time,
@@ -13524,14 +13458,19 @@ FILTERS: dict[str, Any] = {
 # Chapters in, HTML out. It must not know agents.
 
 
+MIDDLE_CUT = PAGE_LINES, PAGE_TAIL
+PAGE_DETAILS = {
+    "prompt": None, "sh": MIDDLE_CUT, "diff": MIDDLE_CUT, "given": MIDDLE_CUT,
+    "words": None, "images": None, "text": MIDDLE_CUT,
+}  # fmt: skip
+
+
 class Page(Document):
     """A report as a page of HTML: it lets no script run and fetches nothing."""
 
     most, thinking = MAX_PAGE, True
     options = Document.options | {"thinking"}
-
-    def opens(self, _act: Action) -> Mapping[str, tuple[int, int]]:
-        return PAGE_DETAILS
+    picture, opens = str, PAGE_DETAILS
 
     def render(self, chapters: list[Chapter]) -> bytes:
         total = self.notes.total
@@ -13554,11 +13493,6 @@ class Page(Document):
         """The last that a failed call printed, beside its line."""
         text = step.details.get("text", "") if step.state == "bad" else ""
         return "\n".join(cut_lines(text, last=self.view.tail)) if text and self.view.tail else ""
-
-
-PAGE_DETAILS = dict.fromkeys(
-    "prompt sh diff given words images text".split(), (PAGE_LINES, PAGE_TAIL)
-)
 
 
 def page_policy() -> str:

@@ -490,16 +490,6 @@ def test_long_strings_of_calls_are_shortened(agent: str) -> None:
     assert short.splitlines()[-1] == whole.splitlines()[-1]
 
 
-def test_interleaved_runs_stand_one_after_the_other() -> None:
-    first, second = ([init(name), completed(session=name), result(name)] for name in "ab")
-    text = report(b"".join((first[0], *second, *first[1:])))
-    assert re.findall("(?m)^<h3>.*", text) == [
-        "<h3>✅ cursor: succeeded</h3>",
-        "<h3>✅ cursor, run 2: succeeded</h3>",
-    ]
-    check(text, actions=2, runs=2)
-
-
 def test_a_command_of_several_lines_is_a_block() -> None:
     text = report(run_of(shell("cd /tmp\nmake test", 2, "no\n")))
     assert "❌ Ran <code>cd /tmp ...</code> (exit 2)</summary>\n\n```sh\ncd /tmp\n" in text
