@@ -3017,7 +3017,7 @@ class ForeignCall(Struct, gc=False):
     name: str = ""  # the agent's own name for the tool
     arguments: Any = None  # as the agent wrote them
     started: Any = None  # when it started, as its line says
-    server: str | None = None  # of an MCP tool whose name does not show it; "" if it is unknown
+    server: str = ""  # of an MCP tool whose name does not show it
     overlaps: bool = False  # others were open, so that no line says when it ended
 
     def line(self, subtype: str, body: Any, ended: int | None = None) -> dict[str, Any]:
@@ -3035,13 +3035,12 @@ class ForeignCall(Struct, gc=False):
         if isinstance(self.arguments, str):
             args = {"input": self.arguments}
         mcp = MCP_TOOL.fullmatch(self.name) if self.tool == "mcp" else None
-        if mcp or self.server is not None:
-            server = self.server or ""
-            tool = self.name.removeprefix(f"{server}_")
-            if mcp:
-                server, tool = filter(None, mcp.groups())
-            named = {"providerIdentifier": server} if server else {}
-            return {"name": self.name, "args": args, **named, "toolName": tool}
+        if mcp or self.server:
+            parts = self.server, self.name.removeprefix(f"{self.server}_")
+            server, tool = filter(None, mcp.groups()) if mcp else parts
+            return {
+                "name": self.name, "args": args, "providerIdentifier": server, "toolName": tool
+            }  # fmt: skip
         names = TOOL_ARGUMENTS.get(self.tool, ARGUMENT_NAMES)
         args = {names.get(key, key): value for key, value in args.items()}
         if self.tool == "updateTodos":
@@ -3452,7 +3451,6 @@ class Translator:
         self.session = session
         self.unnamed: str | None = None  # what keeps its lines together if no session does
         self.skipped_types = tuple(self.delta_types) if maker.silent else ()
-        self.prompts: list[Any] = []  # that came before the init of their run
         self.names_agent = False  # an event showed whose it is
         self.has_aside = False  # lines showed that there was a run, but nothing else of it
         self.cwd: Any = None  # as lines state it, if no init does
@@ -3666,7 +3664,7 @@ class Translator:
         self.finished.pop(identity, None)
         if not parent:
             self.silent_reason = ""
-        tool, server, earlier = translate_tool(name), None, self.calls.get(identity)
+        tool, server, earlier = translate_tool(name), "", self.calls.get(identity)
         if tool == name and "_" in name and self.names_servers:
             tool, server = "mcp", name.partition("_")[0]
         since = earlier.started if earlier else self.stamp
@@ -5021,14 +5019,11 @@ class Gemini(Translator):
     def read(self, line: Any) -> None:
         kind = self.event.type
         asks = kind == "message" and line["role"] == "user"
-        if asks and self.latest in ("", "result"):  # a wrapper logged it before the init
-            self.prompts.append(line["content"])
+        if asks and self.latest in ("", "result"):  # a wrapper logged it, before Gemini itself
             self.event.kind = EARLY
             return
         if kind == "init":
             self.begin(model=line["model"])
-        while self.prompts:
-            self.ask(self.prompts.pop(0))
         if asks:
             self.ask(line["content"])
         elif kind == "message":
@@ -5072,7 +5067,6 @@ class OpenCode(Translator):
     stop_member = "last step"
     message: Any = None  # that the last step is a part of; a retry repeats a step of the same one
     void = False  # the last step neither said nor called anything
-    voids = ("unknown", "other")  # reasons that say nothing, unless nothing was said or done
     failed_before = False  # the current step: an error ended an earlier one
     refused = ""  # the last call, if it was rejected
 
@@ -5162,8 +5156,10 @@ class OpenCode(Translator):
     def settled(self) -> bool:
         return self.in_turn and (self.fatal_error or self.reason or "tool-calls") != "tool-calls"
 
-    def stop_reasons(self, _result: Any) -> Iterable[tuple[str, Any]]:
-        return [("last step", self.reason)] if self.void or self.reason not in self.voids else ()
+    def stop_reasons(self, result: Any) -> Iterable[tuple[str, Any]]:
+        """Some say nothing, unless nothing was said or done."""
+        told = self.void or self.reason not in ("unknown", "other")
+        return super().stop_reasons(result) if told else ()
 
     def finish(self) -> None:
         if self.fatal_error:
@@ -5243,7 +5239,6 @@ class Copilot(Saved):
         r"user\.message|session\.(start|resume|tools_updated|\w+_loaded)"
         r"|assistant\.(turn_start|intent|((tool_call|streaming)_delta|(message|reasoning)(_\w+)?)$)"
     )
-    names_model = ("model", "newModel", "selectedModel")
     saved = False  # until a line shows it
     clocks = True
     exit_code = r"\n?<(?:exited|[^<>\n]{1,99} completed) with exit code (-?[0-9]{1,9})>\s*\Z"
@@ -5293,7 +5288,7 @@ class Copilot(Saved):
             self.report_error(line["data"], fatal=True, kinds=kinds)
 
     def open_run(self, kind: str, data: Any) -> None:
-        self.use_model(first_text(*map(data.__getitem__, self.names_model)))
+        self.use_model(first_text(data["model"], data["newModel"], data["selectedModel"]))
         begins = self.ended and not self.parent and re.match(self.beginnings, kind)
         if kind in ("session.start", "session.resume") or self.saved:
             self.follow_saved(kind, data)
@@ -5345,10 +5340,9 @@ class Copilot(Saved):
         asked = self.permissions.pop(told, "")
         kind = asked if failed and asked.startswith("denied") else data["error.code"]
         text = error_message(data["error"]) or content_text(data["result.content"])
-        call = self.calls.get(as_text(data["toolCallId"]))
+        call = self.calls.get(identity)
         shown = as_text(data["result.detailedContent"]) if call and call.tool == "edit" else ""
-        facts = diff_facts(shown)
-        self.answer(data["toolCallId"], text, failed=failed, kind=kind, facts=facts)
+        self.answer(identity, text, failed=failed, kind=kind, facts=diff_facts(shown))
 
     def prompt(self, data: Any) -> None:
         """One that the user typed while the agent was idle follows a result, or a run cut off."""
@@ -5365,12 +5359,10 @@ class Copilot(Saved):
 
     def result(self, line: Any) -> None:
         """End the run; no line before names the session."""
-        code = line["exitCode"]
+        code, took = line["exitCode"], line["usage.sessionDurationMs"]
         good = code == 0 and code is not False
-        stated = "no exit code" if code is None else f"exit {code}"
-        outcome = {"duration_ms": line["usage.sessionDurationMs"], "result": self.summary}
-        error = "" if good else self.fatal_error or stated
-        self.end(error, session_id=line["sessionId"], **outcome)
+        error = "" if good else self.fatal_error or f"exit {code}"
+        self.end(error, session_id=line["sessionId"], duration_ms=took, result=self.summary)
 
 
 class Pi(Saved):
@@ -5382,20 +5374,12 @@ class Pi(Saved):
     """
 
     name = "pi"
-    own_types = word_set(
-        "agent_start agent_settled turn_start message_start message_update "
-        "message_end auto_retry_start auto_retry_end compaction_start compaction_end "
-        "entry_appended auto_compaction_start auto_compaction_end queue_update "
-        "tool_execution_start tool_execution_update tool_execution_end extension_error "
-        "summarization_retry_scheduled summarization_retry_attempt_start session_info_changed "
-        "summarization_retry_finished thinking_level_changed bash_execution_update "
-        "extension_ui_request extension_ui_response"
-    )
     entries = word_set(
         "message model_change thinking_level_change custom custom_message compaction "
         "branch_summary label session_info"
     )
     delta_types = frozenset(("message_update",))
+    own_types = delta_types | {"tool_execution_end"}
     places = places_in("message_update assistantMessageEvent.delta")
     fragments = places_in(
         "message_update message assistantMessageEvent.partial",
@@ -5468,6 +5452,7 @@ class Pi(Saved):
                 self.call(block["id"], block["name"], block["arguments"])
         if role == "assistant":
             self.final, self.counted.last = message, None
+            self.reason = message["stopReason"]
             self.add_usage(message["usage"], cost=message["usage.cost.total"])
             self.use_model(message["model"])
             if message["stopReason"] in self.failures:
@@ -5505,7 +5490,7 @@ class Pi(Saved):
         self.busy = False
         for message in line.each("messages"):
             if message["role"] == "assistant":
-                self.final = message
+                self.final, self.reason = message, message["stopReason"]
         self.due = line["willRetry"] is not True and line["isTerminal"] is not False
         certain = line["willRetry"] is False or line["isTerminal"] is True
         if certain or self.final["stopReason"] not in self.failures:
@@ -5524,9 +5509,6 @@ class Pi(Saved):
         elif due:
             self.end(first_text(last["errorMessage"], last["stopReason"]), subtype="error")
         self.final = NOTHING
-
-    def stop_reasons(self, _result: Any) -> Iterable[tuple[str, Any]]:
-        return [("stopReason", self.final["stopReason"])]
 
 
 # ---------------------------------------------------------------- more agents
@@ -5740,12 +5722,9 @@ class Antigravity(Translator):
                 given = {"description": roles, "prompt": agents[0]["initial_prompt"]}
             self.call(as_word(index), name, given, once=ended)
             if ended:
-                self.returned(as_word(index), info, state)
-
-    def returned(self, identity: str, info: Any, state: Any) -> None:
-        error, failed = info["error"], state != "DONE"
-        kind = "denied" if "denied permission" in error_message(error) else ""
-        self.answer(identity, as_text(info["output"]), error=error, failed=failed, kind=kind)
+                error, text = info["error"], as_text(info["output"])
+                kind = "denied" if "denied permission" in error_message(error) else ""
+                self.answer(as_word(index), text, error=error, failed=state != "DONE", kind=kind)
 
     def result(self, result: Any) -> None:
         status, response = as_text(result["status"]), as_text(result["response"])
@@ -5888,11 +5867,9 @@ class Goose(Translator):
         elif kind == "error":
             self.report_error(line["error"], fatal=True)
         elif kind == "complete":
-            failed = self.fatal_error
-            if not failed and GOOSE_ERROR.match(self.closing):
-                failed = self.closing.strip()
-            totals = {"usage": as_object(line.value), "total_cost_usd": line["cost_usd"]}
-            self.end(failed, **totals)
+            last = self.closing.strip() if GOOSE_ERROR.match(self.closing) else ""
+            cost = line["cost_usd"]
+            self.end(self.fatal_error or last, usage=as_object(line.value), total_cost_usd=cost)
 
     def block(self, block: Any, role: Any) -> None:
         kind = block["type"]
@@ -7092,11 +7069,6 @@ class Sessions:
             session.translator = kind(self.maker, name)
             session.translator.unnamed = None if name else str(session.key)
             session.translator.agent = agent
-        if before and before.translator.translates and kind.translates:  # prompts before an init
-            session.translator.prompts += before.translator.prompts
-            before.translator.prompts = []
-            if before.anonymous and not before.translator.latest:  # it held nothing else
-                self.table.pop(before.key, None)
         return session
 
     def named_by_its_end(self, event: Event) -> Session | None:
