@@ -3271,8 +3271,7 @@ class Counted:
 
     def __init__(self) -> None:
         self.tokens: dict[str, int] = {}  # of all steps, and of sub-agents
-        # Those of the last messages, by their IDs: as they are stated, and as they were counted.
-        self.messages: dict[Any, tuple[Any, dict[str, int]]] = {}
+        self.messages: dict[Any, dict[str, int]] = {}  # those of the last messages, by their IDs
         self.sizes: dict[Any, int] = {}  # characters of the last messages
         self.undercounted: set[Any] = set()  # messages whose lines count few tokens of their output
         self.dollars: float | None = None
@@ -3282,15 +3281,6 @@ class Counted:
         # do something).
         self.first: Any = None
         self.last: Any = None
-
-    def note_time(self, stamp: Any) -> None:
-        self.last = stamp
-        self.first = stamp if self.first is None else self.first
-
-    def add_tokens(self, tokens: dict[str, int], before: dict[str, int]) -> None:
-        """Add the tokens of a message, less those that a line of it stated before."""
-        for name, count in tokens.items():
-            self.tokens[name] = self.tokens.get(name, 0) + count - before.get(name, 0)
 
     def usage(self) -> dict[str, int]:
         """The tokens, as far as they are known."""
@@ -3546,7 +3536,9 @@ class Translator:
         if line.value and not strange:  # it isn't nested too deeply
             self.read(line)
         if self.stamp is not None and (self.events or not self.saved):
-            self.counted.note_time(self.stamp)
+            self.counted.last = self.stamp
+            if self.counted.first is None:
+                self.counted.first = self.stamp
         if self.events:
             if not self.names_agent:
                 self.mark_agent(self.events[0])
@@ -3784,15 +3776,15 @@ class Translator:
         return usage
 
     def add_usage(self, tokens: Any, identity: Any = None, cost: Any = None) -> dict[str, int]:
-        """Add the tokens of a message, and its dollars; returns its tokens. Of its lines the last
-        one states them; nearly always they state the same."""
+        """Add the tokens of a message, less those that a line of it stated before, and its dollars;
+        returns its tokens."""
         counted = self.counted
-        stated, usage = counted.messages.get(identity, (None, {}))
-        if tokens != stated:
-            before, usage = usage, usage | self.usage_in(tokens)
-            counted.add_tokens(usage, before)
-            if identity is not None:
-                remember(counted.messages, identity, (tokens, usage))
+        before = counted.messages.get(identity, {})
+        usage = before | self.usage_in(tokens)
+        for name, count in usage.items():
+            counted.tokens[name] = counted.tokens.get(name, 0) + count - before.get(name, 0)
+        if identity is not None:
+            remember(counted.messages, identity, usage)
         if (dollars := as_dollars(cost)) is not None:
             counted.dollars = (counted.dollars or 0) + dollars
         return usage
@@ -4181,11 +4173,10 @@ class Claude(Translator):
         for denial in line.each("permission_denials"):
             if as_text(denial["tool_use_id"]) in self.calls:  # it got no result
                 self.answer(denial["tool_use_id"], "", failed=True, kind="denied")
-        erroneous = own.pop("is_error", None) not in (None, False)
-        named = isinstance(subtype, str) and subtype.startswith("error") and subtype
-        ended = "success" if subtype == "success" else ""
-        if named or erroneous:
-            ended = named or "error"
+        stated = subtype or ""
+        ended = stated if stated == "success" or stated.startswith("error") else ""
+        if own.pop("is_error", None) not in (None, False) and not ended.startswith("error"):
+            ended = "error"
         if ended != "success" and was_interrupted(line):
             own["error"] = "interrupted"
         now = as_time(self.stamp or self.counted.last)  # no clock: the stream may be old
