@@ -7360,11 +7360,11 @@ class Totals:
     @property
     def took(self) -> int:
         """Milliseconds; 0 if that isn't stated."""
-        return int(self.stated.get("took", 0))
+        return int(self.stated.get("duration_ms", 0))
 
     @property
     def cost(self) -> str:
-        return format_cost(self.stated.get("cost", 0))
+        return format_cost(self.stated.get("cost_usd", 0))
 
     @property
     def all_succeeded(self) -> bool:
@@ -7373,9 +7373,8 @@ class Totals:
     @property
     def tokens_read(self) -> int | None:
         """All that the model read, with what came from a cache or went into it."""
-        read = [
-            self.stated[name] for name in ("in", "from cache", "to cache") if name in self.stated
-        ]
+        parts = map(self.stated.get, ("tokens_in", "tokens_cached", "tokens_cache_written"))
+        read = [part for part in parts if part is not None]
         return int(sum(read)) if read else None
 
     def count(self, event: Event) -> None:
@@ -7629,10 +7628,11 @@ class Notes:
         """Note how a run ended."""
         totals = notes.totals
         place = run.session, "" if notes.sums_up else run.file
-        numbers = result_numbers(event)
-        numbers["cost"] = self.added(numbers["cost"], place)
+        states = event.type == "result" or event.kind == IMPLIED
+        numbers = numbers_in(details(event) if states else {}, NUMBERS)
+        numbers["cost_usd"] = self.added(numbers["cost_usd"], place)
         totals.stated = {name: number for name, number in numbers.items() if number is not None}
-        rows = {model: model_numbers(Node(took)) for model, took in totals.models.items()}
+        rows = {model: numbers_in(took, MODEL_NUMBERS) for model, took in totals.models.items()}
         for model, row in rows.items():
             row |= {name: self.added(number, (*place, model, name)) for name, number in row.items()}
         # One that took nothing worked in another run of the session.
@@ -7655,29 +7655,20 @@ class Notes:
         return round(stated - before, 10) if before <= stated else stated
 
 
-TOKENS = {
-    "in": "inputTokens", "out": "outputTokens",
-    "from cache": "cacheReadTokens", "to cache": "cacheWriteTokens",
+# Numbers of a run, as rows name them -> where a result states them; the same of a model.
+NUMBERS = {
+    "duration_ms": "duration_ms", "turns": "num_turns", "cost_usd": "total_cost_usd",
+    "tokens_in": "usage.inputTokens", "tokens_out": "usage.outputTokens",
+    "tokens_cached": "usage.cacheReadTokens", "tokens_cache_written": "usage.cacheWriteTokens",
 }  # fmt: skip
+MODEL_NUMBERS = {"tokens_in": "inputTokens", "tokens_out": "outputTokens", "cost_usd": "costUSD"}
 
 
-def result_numbers(event: Event) -> dict[str, float | None]:
-    """The numbers that a result states: milliseconds, turns, dollars, tokens."""
-    members = details(event) if event.type == "result" or event.kind == IMPLIED else {}
-    usage = as_object(members.get("usage"))
+def numbers_in(stated: Any, places: Mapping[str, str]) -> dict[str, float | None]:
+    members = Node(stated)
     return {
-        "took": as_count(members.get("duration_ms")),
-        "turns": as_count(members.get("num_turns")),
-        "cost": as_dollars(members.get("total_cost_usd")),
-    } | {kind: as_count(usage.get(name)) for kind, name in TOKENS.items()}
-
-
-def model_numbers(took: Node) -> dict[str, float | None]:
-    """What a result states of a model."""
-    return {
-        "tokens_in": as_count(took["inputTokens"]),
-        "tokens_out": as_count(took["outputTokens"]),
-        "cost_usd": as_dollars(took["costUSD"]),
+        name: as_dollars(members[place]) if name == "cost_usd" else as_count(members[place])
+        for name, place in places.items()
     }
 
 
@@ -11424,12 +11415,6 @@ class Shortener:
     def fit(self, line: bytes) -> bytes:
         return self.shorten(line) if len(line) > self.limit and b'"' in line else line
 
-    def cut(self, events: Iterable[Event], reread: Callable[[bytes], Event]) -> Iterator[Event]:
-        """Shorten calls themselves, for a writer whose lines aren't theirs."""
-        for event in events:
-            raw = event.raw if event.type == "tool_call" else b""
-            yield reparse(event, self.shorten(raw), reread) if len(raw) > self.limit else event
-
     def shorten(self, raw: bytes) -> bytes:
         strings = [
             string
@@ -11721,11 +11706,10 @@ class LastLine:
 
     ERASE: ClassVar[bytes] = b"\r\x1b[K"
 
-    def __init__(self, screen: Screen = PLAIN, total: int = 0) -> None:
+    def __init__(self, screen: Screen = PLAIN, saved: Mapping[str, int] | None = None) -> None:
         self.screen = screen
-        self.total, self.done = total, 0  # bytes of input, or 0 if unknown; bytes read
-        self.changed_ms = 0  # when the current FILE was last changed, since 1970; 0 if it is live
-        self.files, self.file = 0, 0  # how many there are, and the number of the current one
+        # When each FILE was last changed, in milliseconds since 1970, if nobody waits for more.
+        self.saved = saved or {}
         self.open: dict[Run, Any] = {}
         self.mixed = ""  # a FILE in which several were open at once: its lines say whose they are
         self.words: Sequence[str] = ()  # their incomplete line
@@ -11734,36 +11718,21 @@ class LastLine:
         self.waits = False  # for the first event that a writer of text gets
         self.limits: Limits | None = None
 
-    def watch(self, arriving: Iterator[bytes], file: str = "-") -> Iterator[bytes]:
-        self.file += 1
-        if self.total:
-            with contextlib.suppress(OSError):  # who reads it says so
-                status = os.fstat(0) if file == "-" else os.stat(file)
-                self.changed_ms = round(status.st_mtime * 1000)
-        for chunk in arriving:
-            yield chunk
-            self.done += len(chunk)
-
     def prefix_of(self, run: Run) -> str:
         """The prefix of the lines of a run, if there are several."""
         return f"[{run.short}] " if run.file == self.mixed and run.label else ""
 
     def text(self, now: float) -> str:
-        """The progress in files; else the current words, the running call, or "Thinking"."""
+        """The current words, the running call, or "Thinking"."""
         # One column stays free, or the line would wrap; and two for the echo of ^C.
         room = self.screen.width() - 3
         what = rest = ""
-        silent = now - (self.begun if self.total else self.since)
+        silent = now - self.since
         calls = [(run, call) for run in self.open for call in notes_of(run).calls.values()]
         calls = [(run, call) for run, call in calls if not call.unprinted and not call.shown]
-        if self.total:  # files: there is no waiting
-            percent = min(100 * self.done // self.total, 100)
-            what = f"Reading {percent}% of {format_size(self.total)}" if silent >= 1 else ""
-            if what and self.files > 1:
-                what += f", FILE {self.file} of {self.files}"
-        elif self.words:
+        if self.words:
             return truncate(escape_line("".join(self.words[-room:]).expandtabs())[::-1], room)[::-1]
-        elif calls:
+        if calls:
             run, call = max(calls, key=lambda pair: pair[1].started_at)
             notes = notes_of(run)
             act, depth = running_action(call, notes.cwd), len(notes.ancestors(call.parent))
@@ -11828,14 +11797,6 @@ class View(NamedTuple):
     headings: bool = False
     time: bool = False
 
-    @property
-    def words(self) -> bool:
-        return self.messages != "none"
-
-    @property
-    def final(self) -> bool:
-        return self.messages == "final"
-
 
 PLAIN_VIEW = View()
 
@@ -11883,7 +11844,7 @@ class Follower(Writer):
 
     event_type: type[Event] = SpokenEvent
     words = acts = chat = True
-    detail = final = False
+    detail = final = dated = False
     begin: Any = Record
     tell = notice = did = ended = cast("Any", None)
 
@@ -11896,21 +11857,24 @@ class Follower(Writer):
         """Be told only what a view asks for."""
         self.acts, self.chat = view.actions == "stdout", view.messages == "chat"
         self.detail = self.acts and view.detail
-        self.words, self.final = view.words, view.final
+        self.words, self.final = view.messages != "none", view.messages == "final"
 
     def lines(self, events: Iterable[Any]) -> Iterator[bytes]:
+        run, kept = None, None
         for event in events:
-            run = event.run
-            if run is None:
+            if event.run is None:
                 self.outside(event)
             else:
-                kept = self.open.get(run)
-                if kept is None:
-                    kept = self.open[run] = self.begin(run)
+                if event.run is not run or self.dated:
+                    run, kept = event.run, self.turn_to(event)
                 self.follow(event, kept)
             if self.made:
                 yield from self.made
                 self.made.clear()
+
+    def turn_to(self, event: Any) -> Any:
+        """The record of an event's run, which is another one's than that of the last event."""
+        return self.open.get(event.run) or self.open.setdefault(event.run, self.begin(event.run))
 
     def outside(self, event: Any) -> None:
         """Take an event of no run."""
@@ -12006,7 +11970,7 @@ class Text(Follower):
     def __init__(self, view: View, notes: Notes) -> None:
         super().__init__(view, notes)
         self.take_what_is_shown(view)
-        self.screen, self.thinking = view.out, view.thinking
+        self.screen, self.thinking, self.dated = view.out, view.thinking, view.time
         if self.words or self.thinking or view.time:
             self.event_type = SpokenEvent
         self.diff = self.acts and view.diff
@@ -12027,21 +11991,21 @@ class Text(Follower):
             self.last.mixed = run.file
         return TextRecord(run)
 
-    def follow(self, event: Any, kept: TextRecord) -> None:
-        if kept is not self.kept or self.view.time:
-            self.turn_to(event, kept)
-        super().follow(event, kept)
+    def turn_to(self, event: Event) -> TextRecord:
+        kept: TextRecord = super().turn_to(event)
+        self.show_run(event, kept)
+        return kept
 
     def outside(self, event: Event) -> None:
         kept = TextRecord(Run(None, ""))
-        self.turn_to(event, kept)
+        self.show_run(event, kept)
         if event.type == "tool_call" and event.subtype == "completed":
             event.finished_call = FinishedCall(event)
         if self.acts:
             self.act(event, kept)
         event.finished_call = None  # they refer to each other, and events are not collected
 
-    def turn_to(self, event: Event, kept: TextRecord) -> None:
+    def show_run(self, event: Event, kept: TextRecord) -> None:
         self.kept, self.last.words, self.last.waits = kept, kept.words, False
         self.prefix = self.clock(event) + self.last.prefix_of(kept.run)
 
@@ -12053,7 +12017,7 @@ class Text(Follower):
         call = event.finished_call
         ended = call.span[1] if call and call.span else None
         at = line_time(event) or ended
-        self.at = at or (self.at if self.last.total else round(time.time() * 1000))
+        self.at = at or (self.at if self.last.saved else round(time.time() * 1000))
         return f"{local_time(self.at, '%H:%M:%S'):8} "
 
     def apart(self, kind: str) -> None:
@@ -12136,7 +12100,7 @@ class Text(Follower):
     def timed(self, call: FinishedCall) -> Action:
         """An action with the time that the clock has shown, if no line states it."""
         took, begun = time.monotonic() - call.start.started_at, call.start
-        clock = self.live and not self.last.total and begun.started_at and not begun.shown
+        clock = self.live and begun.started_at and not begun.shown
         if not clock or took < 1 or call.duration_ms is not None:
             return call.action
         word, colon, why = call.action.outcome.partition(":")
@@ -12287,9 +12251,9 @@ class Summary(Writer):
     def clock(self, notes: RunNotes) -> None:
         """A run that states no time took what the clock showed to whoever watched it."""
         took = round(1000 * (time.monotonic() - notes.since))
-        if self.last.screen.live and not self.last.total and took >= 1000:
-            notes.totals.stated.setdefault("took", took)
-            notes.totals.runs_stating["took"] = 1
+        if self.last.screen.live and took >= 1000:
+            notes.totals.stated.setdefault("duration_ms", took)
+            notes.totals.runs_stating["duration_ms"] = 1
 
     def name_of(self, run: Run) -> str:
         """A single run on a terminal needs no name, one that did not succeed the place."""
@@ -12359,17 +12323,23 @@ def facts_done(totals: Totals, *, named: bool = False) -> Iterator[str]:
     yield f"{plural(len(totals.files), 'file')} changed" if totals.files else ""
 
 
+TOKEN_WORDS = {
+    "tokens_in": "in", "tokens_out": "out",
+    "tokens_cached": "from cache", "tokens_cache_written": "to cache",
+}  # fmt: skip
+
+
 def facts_stated(totals: Totals) -> Iterator[str]:
     """What a run took, and what was found in it besides."""
     unit = " token"  # beside the first number only
-    for kind in TOKENS:
-        if number := totals.stated.get(kind):
+    for name, word in TOKEN_WORDS.items():
+        if number := totals.stated.get(name):
             if unit and number != 1:
                 unit = " tokens"
-            yield f"{at_least(kind, totals)}{number:,}{unit} {kind}"
+            yield f"{at_least(name, totals)}{number:,}{unit} {word}"
             unit = ""
     turns = int(totals.stated.get("turns", 0))
-    yield at_least("cost", totals) + totals.cost if totals.cost else ""
+    yield at_least("cost_usd", totals) + totals.cost if totals.cost else ""
     taken = format_counts({"": turns}, "turn", named=False)
     yield at_least("turns", totals) + taken if turns else ""
     yield excerpt(totals.model)
@@ -12386,7 +12356,7 @@ def at_least(number: str, totals: Totals) -> str:
 
 def time_spent(totals: Totals) -> str:
     took = format_duration(totals.took)
-    return f" in {at_least('took', totals)}{took}" if totals.took else ""
+    return f" in {at_least('duration_ms', totals)}{took}" if totals.took else ""
 
 
 def format_counts(counts: dict[str, int], noun: str, nouns: str = "", *, named: bool = True) -> str:
@@ -12806,7 +12776,7 @@ class Document(Follower):
     did stands below its own action. A form renders the chapters."""
 
     prose = hides = True
-    options = Text.options - {"diff", "thinking"} | {"max-event", "max-report"}
+    options = Text.options - {"diff", "thinking"} | {"max-report"}
     defaults: ClassVar[Mapping[str, Any]] = {
         "actions": "stdout", "messages": "chat", "detail": True, "tail": OUTPUT_LINES,
     }  # fmt: skip
@@ -13589,7 +13559,7 @@ class RunTable(Table):
     def __init__(self, view: View, notes: Notes) -> None:
         super().__init__(view, notes)
         notes.reporter.shows_failures = notes.reporter.held is not None
-        self.words = self.final = view.final
+        self.words = self.final = view.messages == "final"
 
     def outside(self, event: Any) -> None:
         if event.kind == NO_RUN:
@@ -13633,17 +13603,17 @@ class RunTable(Table):
             "location": run.where,
             "started_ms": run.started_ms,
             "started": stated_time(run.started_ms),
-            "duration_ms": numbers.get("took"),
+            "duration_ms": numbers.get("duration_ms"),
             "turns": numbers.get("turns"),
             "actions": sum(counts.values()),
             "failures": sum(totals.failures.values()),
             "tools": tools,
             "files": [*totals.files.values()],
-            "tokens_in": numbers.get("in"),
-            "tokens_out": numbers.get("out"),
-            "tokens_cached": numbers.get("from cache"),
-            "tokens_cache_written": numbers.get("to cache"),
-            "cost_usd": numbers.get("cost"),
+            "tokens_in": numbers.get("tokens_in"),
+            "tokens_out": numbers.get("tokens_out"),
+            "tokens_cached": numbers.get("tokens_cached"),
+            "tokens_cache_written": numbers.get("tokens_cache_written"),
+            "cost_usd": numbers.get("cost_usd"),
             "answer": kept.answer or None,
             "cwd": notes.cwd or None,
         }
@@ -13830,7 +13800,7 @@ class Otlp(Follower):
             since = trace.last - took if call.started_ms is None else call.started_ms
             span = since, max(since, trace.last)
         if span is None:
-            return self.time_by_clock(took, call.start.started_at or time.monotonic())
+            return self.time_by_clock(trace, took, call.start.started_at or time.monotonic())
         trace.first = min(span[0], trace.first or span[0])
         trace.last = max(span[1], trace.last or span[1])
         return span, None if call.span else "unknown"
@@ -13839,14 +13809,13 @@ class Otlp(Follower):
         """The same for the run, which holds its calls."""
         took, first = trace.notes.totals.took, trace.run.started_ms
         if first is None:
-            return self.time_by_clock(took, trace.notes.since)
+            return self.time_by_clock(trace, took, trace.notes.since)
         first = min(first, trace.first or first)
         return (first, max(first + took, trace.last or first)), None
 
-    def time_by_clock(self, took: int, since: float) -> tuple[tuple[int, int], str]:
-        """The time of what no line dates: where the FILE isn't live, it has ended when that was
-        last changed."""
-        if end := self.last.changed_ms:
+    def time_by_clock(self, trace: Trace, took: int, since: float) -> tuple[tuple[int, int], str]:
+        """The time of what no line dates: a saved FILE has ended when it was last changed."""
+        if end := self.last.saved.get(trace.run.file):
             return (end - took, end), "unknown"
         now, clock = round(time.time() * 1000), round(1000 * (time.monotonic() - since))
         return (now - max(took, clock), now), "clock"
@@ -13886,13 +13855,13 @@ class Otlp(Follower):
             "gen_ai.conversation.id": run.label,
             "gen_ai.request.model": totals.model or None,
             "gen_ai.usage.input_tokens": totals.tokens_read,
-            "gen_ai.usage.output_tokens": as_count(stated.get("out")),
-            "gen_ai.usage.cache_read.input_tokens": as_count(stated.get("from cache")),
-            "gen_ai.usage.cache_creation.input_tokens": as_count(stated.get("to cache")),
+            "gen_ai.usage.output_tokens": stated.get("tokens_out"),
+            "gen_ai.usage.cache_read.input_tokens": stated.get("tokens_cached"),
+            "gen_ai.usage.cache_creation.input_tokens": stated.get("tokens_cache_written"),
             "error.type": failure,
             "agentfmt.run": run.number,
-            "agentfmt.cost_usd": stated.get("cost"),
-            "agentfmt.turns": as_count(stated.get("turns")),
+            "agentfmt.cost_usd": stated.get("cost_usd"),
+            "agentfmt.turns": stated.get("turns"),
             "agentfmt.time": source,
         }
         if self.contents:
@@ -13980,8 +13949,7 @@ class Atif(Follower):
     """A document for each run, with its sub-agents' documents in it."""
 
     thinking = hides = True
-    prose = True  # its events are shortened, not the document
-    options = Writer.options | {"thinking"}
+    options = frozenset(("ci-safe", "thinking"))
     begin = Trajectory
     KINDS: ClassVar = {"user": "asked", "assistant": "said", "thinking": "thought"}
 
@@ -14020,9 +13988,9 @@ class Atif(Follower):
             kept.step(None, "system", None, run.reason or "nothing more was said or done")
         metrics = {
             "total_prompt_tokens": totals.tokens_read,
-            "total_completion_tokens": as_count(numbers.get("out")),
-            "total_cached_tokens": as_count(numbers.get("from cache")),
-            "total_cost_usd": numbers.get("cost"),
+            "total_completion_tokens": numbers.get("tokens_out"),
+            "total_cached_tokens": numbers.get("tokens_cached"),
+            "total_cost_usd": numbers.get("cost_usd"),
             "total_steps": len(kept.steps(None)),
         }
         facts = {
@@ -14030,7 +13998,7 @@ class Atif(Follower):
             "failure": failure_word(run),
             "reason": run.reason,
             "started_ms": run.started_ms,
-            "duration_ms": as_count(numbers.get("took")),
+            "duration_ms": numbers.get("duration_ms"),
             "location": run.where,
         }
         main, inner = kept.documents.pop(None), [*kept.documents.values()]
@@ -14216,7 +14184,6 @@ def convert(
 
     def write(events: Iterable[Event]) -> None:
         events = selection.shown(events) if selection else events
-        events = shortener.cut(events, reread) if shortener and writer.prose else events
         events = notes.keep(events, writers)
         lines = writer.lines(pass_on(events, others) if others else events)
         out.write(map(shortener.fit, lines) if shortener and not writer.prose else lines)
@@ -14654,7 +14621,8 @@ def run(files: tuple[str, ...], **given: Any) -> int:
     signals = Signals()
     view = view_of(given)._replace(headings=len(inputs.files) > 1, time=given["time"])
     write = write_ci_safe if given["ci_safe"] else write_all
-    out = Output(functools.partial(write, 1), status_line(given["to"], view, inputs.statuses))
+    saved = changes_of(inputs, given["label"])
+    out = Output(functools.partial(write, 1), status_line(given["to"], view, saved))
     reporter = Reporter(out, redaction, open_append("rejects", given, inputs.statuses))
     for what in inputs.unread:
         reporter.error(what)
@@ -14797,7 +14765,7 @@ def read(
     grace = GRACE if given["grace"] is None else given["grace"]
     names = ("max_idle", "max_call", "max_time", "max_calls", "max_tokens")
     limits = Limits(grace, *map(given.__getitem__, names))
-    out.last.limits, out.last.files = limits, len(inputs.files)
+    out.last.limits = limits
     reporter, child, label = options["reporter"], None, given["label"]
     arriving: Streams = (
         (label_of(file, label), open_chunks(file, signals, reporter.error, limits.wait))
@@ -14809,10 +14777,7 @@ def read(
             what = f"{escape(ours)} is an option of {escape(child.name)}'s here"
             reporter.message(f"{what}: what is for agentfmt stands before --run")
         arriving = [(label or child.name, child.chunks())]
-    streams = (
-        (name, out.last.watch(limits.watch(chunks, tee), "-" if name == label else name))
-        for name, chunks in arriving
-    )
+    streams = ((name, limits.watch(chunks, tee)) for name, chunks in arriving)
     try:
         convert(streams, limits=limits, out=out, **options)
         inputs.report(reporter)
@@ -14945,15 +14910,16 @@ def view_of(given: dict[str, Any]) -> View:
 VERBOSE = {"messages": "chat", "detail": True, "tail": TAIL}
 
 
-def status_line(to: str, view: View, inputs: Sequence[os.stat_result]) -> LastLine:
+def status_line(to: str, view: View, saved: Mapping[str, int]) -> LastLine:
     """It is on stdout with -t text, else on stderr, unless stdout may mix with it: the reader of a
-    pipe may write to the same terminal. The reader of a document can't before that is whole."""
+    pipe may write to the same terminal. The reader of a document can't before that is whole. Files
+    are read at once, and need none."""
     live = view.out if to == "text" and view.out.live else PLAIN
     pipe = stat.S_IFMT(os.fstat(1).st_mode) in (stat.S_IFIFO, stat.S_IFSOCK)
     mixes = os.isatty(1) or (pipe and not issubclass(WRITERS[to], Document))
     if not live.live and (view.actions == "stderr" or not mixes):
         live = view.err
-    return LastLine(live, bytes_to_read(inputs))
+    return LastLine(PLAIN if saved else live, saved)
 
 
 HELP_EPILOG = f"""SELECTOR is KEY=GLOB,... (all have to match), a tool, or a type: shell;
@@ -15011,12 +14977,14 @@ click.help_option("-h", "--help")(command)
 GROUPS["Help"] += command.params[-2:]
 
 
-def bytes_to_read(inputs: Sequence[os.stat_result]) -> int:
-    """The number of bytes left in regular files; 0 if any of them isn't one."""
-    if not all(map(is_regular, inputs)):
-        return 0
-    done = os.lseek(0, 0, os.SEEK_CUR) if is_one_of(0, inputs) else 0
-    return max(sum(file.st_size for file in inputs) - done, 0)
+def changes_of(inputs: Inputs, label: str | None) -> dict[str, int]:
+    """When each FILE was last changed; nothing if any of them isn't a regular one."""
+    if not all(map(is_regular, inputs.statuses)):
+        return {}
+    changes = zip(inputs.files, inputs.statuses, strict=True)
+    return {
+        file_name(label_of(file, label)): round(1000 * status.st_mtime) for file, status in changes
+    }
 
 
 def stat_input(file: str) -> os.stat_result:

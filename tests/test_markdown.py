@@ -472,24 +472,6 @@ def test_a_long_run_fits() -> None:
     assert re.search(r"\*[0-9]+ calls, [0-9]+ messages.* left out\*", short)
 
 
-@pytest.mark.parametrize("agent", ["cursor", "claude"])
-def test_long_strings_of_calls_are_shortened(agent: str) -> None:
-    call = {"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "make"}}
-    back = {"type": "tool_result", "tool_use_id": "t", "content": "Exit code 2\n" + "x" * 400}
-    claude = (
-        event("assistant", message={"role": "assistant", "content": [call]}),
-        event("user", message={"role": "user", "content": [back | {"is_error": True}]}),
-    )
-    data = run_of(*claude) if agent == "claude" else run_of(shell(code=2, printed="x" * 400))
-    whole, short = (report(data, "--from", agent, *flags) for flags in ((), ("--max-event", "900")))
-    page = convert(data, "-t", "html", "--from", agent, "--max-event", "900").stdout
-    assert (b"[cut: " in page, b"x" * 400 in page) == (True, False)
-    assert "x" * 400 in whole
-    assert "x" * 400 not in short
-    assert "[cut: " in short
-    assert short.splitlines()[-1] == whole.splitlines()[-1]
-
-
 def test_a_command_of_several_lines_is_a_block() -> None:
     text = report(run_of(shell("cd /tmp\nmake test", 2, "no\n")))
     assert "❌ Ran <code>cd /tmp ...</code> (exit 2)</summary>\n\n```sh\ncd /tmp\n" in text

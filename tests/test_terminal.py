@@ -77,7 +77,7 @@ def show(
             clock[0] = next(now)
             yield chunk
 
-    output = agentfmt.Output(out.extend, agentfmt.LastLine(screen, 0 if waits else 1))
+    output = agentfmt.Output(out.extend, agentfmt.LastLine(screen))
     view = View(True, "chat", summary="stderr", tail=agentfmt.TAIL, out=screen, err=screen, **more)
     with (
         mock.patch.object(agentfmt, "write_all", lambda _fd, line: err.extend(line)),
@@ -622,12 +622,3 @@ def test_tables_are_tables_on_a_terminal(to: str, columns: int) -> None:
         assert first.index("1.5 s") + len("1.5 s") == head.index("time") + len("time")
     elif to == "calls" and columns < 200:
         assert re.search(r"make x+\.\.\.x* end", first)
-
-
-def test_the_last_line_says_which_file_it_reads() -> None:
-    last = agentfmt.LastLine(Terminal(), 100)
-    last.files = 40
-    for chunk in ([b"x" * 10], [b"x" * 20], [b"x" * 5]):
-        assert [*last.watch(iter(chunk))] == chunk
-    assert "Reading" not in last.text(last.begun + 0.9)
-    assert "Reading 35% of 100 bytes, FILE 3 of 40" in last.text(last.begun + 1)

@@ -980,13 +980,6 @@ def test_the_last_line_grows_with_the_words(last: agentfmt.LastLine) -> None:
     assert last.text(100) == "...ree four five six seven eight nine"
 
 
-def test_the_last_line_says_how_much_of_a_file_is_read(last: agentfmt.LastLine) -> None:
-    last.total = 2_000_000
-    assert [*last.watch(iter([b"x" * 500_000]))]
-    assert last.text(100.5) == ""  # most are read at once
-    assert last.text(101) == "  ⠙ Reading 25% of 2.0 MB"
-
-
 def test_the_last_line_ticks_while_nothing_comes() -> None:
     """Seen until the third second: the clock went on, and no event came."""
     seen, _ = on_terminal(spelled(*SHELL), "--color", "never", until=b"2 s", env=GLYPHS)
@@ -1037,7 +1030,7 @@ def test_no_last_line_where_a_pipe_may_lead_to_the_terminal(tmp_path: Path) -> N
     ("--max-report 1K", "--max-report", "markdown html"), ("-t json --diff", "--diff", "text"),
     ("-t json --thinking", "--thinking", "text stream-json cursor html atif"),
     ("--ci-safe", "--ci-safe", "json stream-json cursor runs calls otlp atif"),
-    ("--max-event 1K", "--max-event", "json stream-json cursor runs calls markdown html otlp atif"),
+    ("--max-event 1K", "--max-event", "json stream-json cursor runs calls otlp"),
 ])  # fmt: skip
 def test_an_option_goes_with_some_outputs(options: str, option: str, outputs: str) -> None:
     ended = run(*options.split(), data=whole_run())
