@@ -140,8 +140,7 @@ def hostile(one: Expression) -> Iterator[str]:
     source = one.pattern.decode("latin-1") if isinstance(one.pattern, bytes) else one.pattern
     words = re.findall(r"[^\W_]+|[^\w\s\\]{2,}|[^\\()\[\]{}*+?|.^$]+", source)
     for unit in sorted({*COMMON, *source, *words}):
-        text = unit * (one.size // len(unit))
-        yield from (text, f"{text}\0", f"{text}\n\0")
+        yield from (unit * (one.size // len(unit)) + end for end in ("\0", "\n\0"))
 
 
 def try_out(one: Expression) -> None:

@@ -775,8 +775,8 @@ def huge(size: int) -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize(("limit", "most"), [("64M", 250), ("1M", 60)])
-def test_memory_of_a_line_of_200_mb(limit: str, most: int) -> None:
-    status, peak, messages = measured(huge(200 << 20), "--max-line", limit)
+def test_memory_of_a_line_of_100_mb(limit: str, most: int) -> None:
+    status, peak, messages = measured(huge(100 << 20), "--max-line", limit)
     assert status == 3
     assert messages.startswith("agentfmt: stdin:2: longer than --max-line ")
     assert messages.count("\n") == 1
@@ -799,7 +799,7 @@ def test_memory_of_a_result_of_many_tokens() -> None:
 
 @pytest.mark.parametrize("to", ["text", "json", "stream-json"])
 def test_memory_is_flat(to: str) -> None:
-    once = b"".join(stream(5_000_000))
+    once = b"".join(stream(2_000_000))
     peaks = []
     for times in (1, 10):
         status, peak, messages = measured((once for _ in range(times)), "-t", to)

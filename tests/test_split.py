@@ -510,14 +510,12 @@ ACROSS = (
 )
 
 
-@pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("template", ACROSS)
-def test_a_value_in_the_next_line(template: str, style: str) -> None:
-    """A line that leaves its value to the next waits for it."""
+def test_a_value_in_the_next_line(template: str) -> None:
+    """A line that leaves its value to the next waits for it, in each kind of words in turns."""
     text = made(template.replace("«", "").replace("»", "")).text
-    whole = hide(text)
-    assert "[REDACTED:assignment]" in whole
-    for cut in range(1, len(text)):
+    assert "[REDACTED:assignment]" in hide(text)
+    for cut, style in zip(range(1, len(text)), itertools.cycle(STYLES), strict=False):
         check(cuts(text, [cut]), style)
-    for size in (1, 2, 7):
+    for size, style in zip((1, 2, 7), STYLES, strict=True):
         check([text[at : at + size] for at in range(0, len(text), size)], style)
