@@ -9060,8 +9060,7 @@ def spellings(value: str) -> set[bytes]:
         inside = once | twice | in_json(twice)  # JSON in JSON, and inside of that
         shown |= inside | {text.replace("/", "\\/") for text in inside}
         shown |= in_base64(data) | {data.hex(), data.hex().upper()}
-    halves = {ASTRAL.sub(lambda char: surrogates(char[0]), text) for text in shown}
-    return {to_utf8(text) for text in shown | halves}  # events may cut a pair
+    return {to_utf8(text) for text in shown}
 
 
 def in_json(texts: set[str]) -> set[str]:
@@ -9083,12 +9082,7 @@ def in_base64(data: bytes) -> set[str]:
     return spelled
 
 
-ASTRAL = regex("[\U00010000-\U0010ffff]")
 IN_HTML = {ord(sign): f"\\u{ord(sign):04x}" for sign in "&<>"}  # JSON in a page
-
-
-def surrogates(char: str) -> str:
-    return chr(0xD7C0 + (ord(char) >> 10)) + chr(0xDC00 + (ord(char) & 0x3FF))
 
 
 class KnownValues:
@@ -9165,8 +9159,9 @@ NEEDED = {
     name.replace("_", ""): least for least, names in NAME_ENDS.items() for name in names.split()
 }
 NAME_SIZES = [slice(-size, None) for size in sorted(set(map(len, NEEDED)))]
-SECRET_NAMES = tuple(name for name, least in NEEDED.items() if least < RANDOM)
-WITHIN_NAMES = tuple(name for name in SECRET_NAMES if name not in ("psk", "pw", "pepper"))
+WITHIN_NAMES = tuple(
+    name for name, least in NEEDED.items() if least < RANDOM and name not in ("psk", "pw", "pepper")
+)
 # Names that end like a secret's, but are not.
 OTHERS = tuple(
     "bypass compass keepass oldpwd sksk requesttoken locktoken sequencetoken publictoken nexttoken "
@@ -9205,10 +9200,6 @@ def unescaped(text: str) -> str:
     return ESCAPED.sub(lambda match: chr(int(match[1], 16)), text) if "\\" in text else text
 
 
-def is_secret_name(name: str) -> bool:
-    return squash(name).endswith(SECRET_NAMES)
-
-
 @functools.lru_cache(4096)
 def ends_of(name: str) -> tuple[str, ...]:
     """The secret names that a name ends in, and the name itself; nothing for any other name."""
@@ -9232,6 +9223,10 @@ def needed_by(name: str) -> int:
     if name.lower() == "pass":  # it is also a verb
         return HUMAN
     return min((NEEDED[end] for end in ends_of(name)[1:]), default=RANDOM)
+
+
+def is_secret_name(name: str) -> bool:
+    return needed_by(name) < RANDOM
 
 
 class Form(NamedTuple):
@@ -9447,40 +9442,24 @@ SEEN_NAME = (
 
 # What several lines tell together: looked for in whole texts, not in words that come line by line.
 # A value before its name; what a generator made; PuTTY's private keys. Each behind its first look.
-_SIGN, _ASSIGNS = r"[\"'\\]*\h*[:=]\h*[\"'\\]*", r"[\\\"]*\h*[:=]\h*\\*"
-_MORE = r"[\"'\\]*,?\h*(?:\r?\n|(?:\\+r)?\\+n)?\h*"
-_NAME = rf"(?i:{any_name(NAME_ENDS)}){FURTHER}?".replace("[ ]", r"\x20")  # a blank parts a rule
-_VALUE, _SENSITIVE = r"\"([^\"\\\s]{4,})", rf"sensitive{_ASSIGNS}true"
+PARTS_OF_RULES.update({
+    "sign": r"[\"'\\]*\h*[:=]\h*[\"'\\]*", "assigns": r"[\\\"]*\h*[:=]\h*\\*",
+    "more": r"[\"'\\]*,?\h*(?:\r?\n|(?:\\+r)?\\+n)?\h*", "quoted": r"\"([^\"\\\s]{4,})",
+    "secret": rf"(?i:{any_name(NAME_ENDS)}){FURTHER}?",
+})  # fmt: skip
 OVER_LINES = [
     (spell(hint), Rule(name, source))
     for hint, name, source in (
-        (
-            r"(?i:value)[\\\"']*[ \t]*[:=][ \t\\\"']*[^\s\"'`]*?[0-9]"
-            r"[^{}();]*?(?i:name|key)[\\\"']*[ \t]*[:=]",
-            "assignment",
-            rf"(?i:value) {_SIGN}([^\s\"'\\,{{}}]{{8,}}){_MORE}"
-            rf"(?:[\"'\\]*\w+{_SIGN}[\w./()-]*{_MORE}){{0,3}}?"
-            rf"[\"'\\]*\w{{0,12}}(?i:name|key){_SIGN}[\w./-]*{_NAME}(?:[\s\"',}}\\]|$)",
-        ),
-        (
-            "random_password", "terraform-secret",
-            rf"random_password [^{{}}]*(?:\{{[^{{}}]*){{0,3}}?[\"\\]*result{_ASSIGNS}{_VALUE}",
-        ),
-        (
-            _SENSITIVE, "terraform-secret",
-            rf"(?:value|default) {_ASSIGNS}{_VALUE}\\*\"[^{{}}]*?[^\w]{_SENSITIVE}",
-        ),
-        (
-            _SENSITIVE, "terraform-secret",
-            rf"sensitive {_ASSIGNS}true[^{{}}]*?[^\w](?:value|default){_ASSIGNS}{_VALUE}",
-        ),
-        (
-            "Private-Lines:", "private-key",
-            r"Private-Lines: \h*[0-9]+((?:\s|(?:\\+r)?\\+n)+"
-            r"(?:[A-Za-z0-9+/]{16,64}={0,2}(?:\s|(?:\\+r)?\\+n)*)+)",
-        ),
+        re.split("  +", line)
+        for line in r"""
+(?i:value)[\\"']*[ \t]*[:=][ \t\\"']*[^\s"'`]*?[0-9][^{}();]*?(?i:name|key)[\\"']*[ \t]*[:=]  assignment  (?i:value) <sign>([^\s"'\\,{}]{8,})<more>(?:["'\\]*\w+<sign>[\w./()-]*<more>){0,3}?["'\\]*\w{0,12}(?i:name|key)<sign>[\w./-]*<secret>(?:[\s"',}\\]|$)
+random_password  terraform-secret  random_password [^{}]*(?:\{[^{}]*){0,3}?["\\]*result<assigns><quoted>
+sensitive<assigns>true  terraform-secret  (?:value|default) <assigns><quoted>\\*"[^{}]*?[^\w]sensitive<assigns>true
+sensitive<assigns>true  terraform-secret  sensitive <assigns>true[^{}]*?[^\w](?:value|default)<assigns><quoted>
+Private-Lines:  private-key  Private-Lines: \h*[0-9]+((?:\s|(?:\\+r)?\\+n)+(?:[A-Za-z0-9+/]{16,64}={0,2}(?:\s|(?:\\+r)?\\+n)*)+)
+""".strip().splitlines()  # noqa: E501
     )
-]  # fmt: skip
+]
 
 
 # ---------------------------------------------------------------- the judge
@@ -9925,6 +9904,7 @@ def carried_back(spans: Iterable[Span], froms: Any, tos: Any) -> Iterator[Span]:
 
 
 BASE64 = b"+/" + ALPHANUMERIC
+ROUNDS = 8  # of searching for more where a rule found one: a command may hold two passwords
 LONG_STRING = 4096  # of base64: more than any token has
 LIKE_BASE64 = regex(rb"[A-Za-z0-9+/]{64}")
 MASK = b"\f"  # stands for each byte of a marker: a blank that no form allows
@@ -10080,7 +10060,7 @@ class Scanner:
         values = [(name, value) for name, stated in known.items() for value in stated]
         self.known = KnownValues({form: name for name, text in values for form in spellings(text)})
         self.copies: Learnt | None = None  # of the run whose events are being redacted
-        self.recent: dict[Any, list[Span]] = {}  # what was found in the last texts
+        self.found = functools.lru_cache(MOST_RECENT)(self.find_spans)
         self.patterns = {name: user_expression(name, text) for name, text in patterns.items()}
         starts = sorted({escaped(form[:TELLTALE]) for form in self.known.forms})
         self.finders: list[Finder] = [functools.partial(rule_spans, rule) for rule in RULES]
@@ -10193,12 +10173,9 @@ class Scanner:
         the text is words that come line by line. What an agent prints comes some times in a row: as
         its line, and as events.
         """
-        asked = text, whole, self.copies, len(self.copies.forms if self.copies else "")
-        if asked not in self.recent:
-            remember(self.recent, asked, self.find_spans(text, whole=whole), MOST_RECENT)
-        return self.recent[asked]
+        return self.found(text, whole, self.copies, len(self.copies.forms if self.copies else ()))
 
-    def find_spans(self, text: bytes, *, whole: bool) -> list[Span]:
+    def find_spans(self, text: bytes, whole: bool, *_known: object) -> list[Span]:
         text = self.masked(text)
         changes = plain_reading(text)
         if not changes:
@@ -10218,8 +10195,13 @@ class Scanner:
         seen = any(look.match(bare) for look in self.first_looks)
         numbers = sorted(self.which.Match(bare) or ()) if seen else ()
         finders = [self.finders[number] for number in numbers] + self.over_lines * whole
-        found = [span for finder in finders for span in finder(bare)]
-        spans = merged([*found, *self.assigned(bare)])
+        spans, assigned = list[Span](), [*self.assigned(bare)]
+        for _ in range(ROUNDS):
+            hits = [(finder, span) for finder in finders for span in finder(bare)]
+            spans = merged(spans + [span for _, span in hits])
+            finders = [*dict.fromkeys(finder for finder, _ in hits)]
+            bare = mask(bare, spans) if hits else bare
+        spans = merged(spans + assigned)
         if self.copies is not None:
             spans += [*shown_in(text, self.copies), *self.copies.taught(text, spans, whole=whole)]
         return merged(spans + self.given(text))
@@ -10405,10 +10387,8 @@ def rule_pattern(rule: Rule) -> Any:
 
 
 def rule_spans(rule: Rule, text: bytes) -> Iterator[Span]:
-    position = 0
-    while match := rule_pattern(rule).search(text, position):
+    for match in rule_pattern(rule).finditer(text):
         first, last = match.span(1)
-        position = max(last, match.end() - 1)  # what follows a token may precede another one
         if rule.name == "command-password":
             opening, limit = OPENING.search(text, match.start(), first), last + NEAR
             end = quote_end(text, first, opening[0], limit) if opening else len(text)
@@ -10499,9 +10479,6 @@ def marker(name: str) -> bytes:
 # Which strings of an event are structure, and the class of all others.
 # The path of a member in, a class out, by one table; unknown members are content.
 
-# Kinds of structure, each with a check in STRUCTURE. Other strings in the tables are classes.
-WORD_KIND, NAME_KIND, ID_KIND, REFERENCE_KIND = "word", "name", "id", "reference"
-MODEL_KIND, DIGITS_KIND = "model", "digits"
 WORDS = frozenset(
     "system init user assistant thinking tool_call interaction_query connection retry result "
     "turn_ended error delta completed started request response reconnecting reconnected starting "
@@ -10511,105 +10488,98 @@ WORDS = frozenset(
     "TODO_STATUS_PENDING TODO_STATUS_IN_PROGRESS TODO_STATUS_COMPLETED TODO_STATUS_CANCELLED "
     "SIGHUP SIGINT SIGKILL SIGTERM SIGSEGV SIGABRT SIGPIPE".split()
 ) | frozenset((IN_THE_MIDDLE, *TRANSLATORS, *FAILURE_WORDS))
+# Kinds of structure, each with its check. Other kinds in the tables are classes.
 STRUCTURE: dict[str, Callable[[str], object]] = {
-    WORD_KIND: WORDS.__contains__,
-    NAME_KIND: re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}").fullmatch,
-    REFERENCE_KIND: re.compile(r"[!-~][!-~\n]{0,199}(?: [0-9]+)?").fullmatch,
-    ID_KIND: re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:\n-]{0,199}").fullmatch,
-    MODEL_KIND: re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._()/:\[\]-]{0,63}").fullmatch,
-    DIGITS_KIND: re.compile(r"-?[0-9]{1,20}").fullmatch,
+    "word": WORDS.__contains__,
+    "name": re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}").fullmatch,
+    "reference": re.compile(r"[!-~][!-~\n]{0,199}(?: [0-9]+)?").fullmatch,
+    "id": re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:\n-]{0,199}").fullmatch,
+    "model": re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._()/:\[\]-]{0,63}").fullmatch,
+    "digits": re.compile(r"-?[0-9]{1,20}").fullmatch,
 }
 CLASSES = ("secrets", "paths", "content", "all")  # what only "all" hides has that class
 
 
-def classify(kind: str, names: str) -> dict[str, Any]:
-    return dict.fromkeys(names.split(), kind)
+def members(table: str, **others: Any) -> dict[str, Any]:
+    """What members hold, by their names: a kind stands before its names; others have a table."""
+    kinds, kind = dict[str, Any](), ""
+    for word in table.split():
+        if word.endswith(":"):
+            kind = word[:-1]
+        else:
+            kinds[word] = kind
+    return kinds | others
 
 
-COMMAND: dict[str, Any] = classify("all", "name fullText type value operator destination")
-PARSED: dict[str, Any] = {
-    "executableCommands": COMMAND | {"args": COMMAND},
-    "redirects": COMMAND,
-} | classify(DIGITS_KIND, "parsingFailed hasRedirects hasCommandSubstitution")
-QUESTION: dict[str, Any] = classify("all", "id prompt label") | classify(
-    DIGITS_KIND, "allowMultiple"
-)
-TODO: dict[str, Any] = {"content": "content", "status": WORD_KIND} | classify(ID_KIND, "id")
+COMMAND = members("all: name fullText type value operator destination")
+PARSED = members(
+    "digits: parsingFailed hasRedirects hasCommandSubstitution",
+    executableCommands=COMMAND | {"args": COMMAND}, redirects=COMMAND,
+)  # fmt: skip
+QUESTION = members("all: id prompt label digits: allowMultiple")
 
 # The members of arguments and results of all tools.
-FIELDS: dict[str, Any] = (
-    classify(
-        "paths",
-        "path filePath paths movedFrom workingDirectory targetDirectory targetDirectories ignore "
-        "globPattern glob file files deletedFile url relatedCursorRulePaths absPath",
-    )
-    | classify("all", "command simpleCommands description prompt title question plan")
-    | classify(ID_KIND, "toolCallId conversationId agentId taskId asyncOriginalToolCallId id")
-    | classify(WORD_KIND, "timeoutBehavior outputMode signal type")
-    | classify(MODEL_KIND, "model")
-    | classify(
-        DIGITS_KIND,
-        "timeout timeoutMs hardTimeout offset limit exitCode executionTime localExecutionTimeMs "
-        "totalLines totalChars fileSize isEmpty exceededLimit startLine endLine linesAdded "
-        "linesRemoved linesCreated totalFiles totalMatches totalMatchedLines totalDiagnostics "
-        "totalCount durationMs isError isBackground isReadonly skipApproval closeStdin merge "
-        "hasInputRedirect hasOutputRedirect fileOutputThresholdBytes runAsync caseInsensitive "
-        "multiline headLimit lineNumber",
-    )
-    | classify(
-        "content",
-        "content contents stdout stderr interleavedOutput streamContent fileText diffString "
-        "beforeFullFileContent afterFullFileContent message error errorMessage reason markdown "
-        "chunk references results codeResults explanation query pattern searchTerm strReplace "
-        "multiStrReplace applyPatch prevContent directoryTreeRoot fileDiagnostics args arguments "
-        "relatedCursorRules conversationSteps subagentType name toolName providerIdentifier "
-        "serverIdentifier answers workspaceResults server text old_string new_string patch",
-    )
-    | {"parsingResult": PARSED, "readRange": classify(DIGITS_KIND, "startLine endLine")}
-    | {"todos": TODO, "questions": QUESTION | {"options": QUESTION}}
+FIELDS = members(
+    """
+    paths: path filePath paths movedFrom workingDirectory targetDirectory targetDirectories ignore
+        globPattern glob file files deletedFile url relatedCursorRulePaths absPath
+    all: command simpleCommands description prompt title question plan
+    id: toolCallId conversationId agentId taskId asyncOriginalToolCallId id
+    word: timeoutBehavior outputMode signal type
+    model: model
+    digits: timeout timeoutMs hardTimeout offset limit exitCode executionTime localExecutionTimeMs
+        totalLines totalChars fileSize isEmpty exceededLimit startLine endLine linesAdded
+        linesRemoved linesCreated totalFiles totalMatches totalMatchedLines totalDiagnostics
+        totalCount durationMs isError isBackground isReadonly skipApproval closeStdin merge
+        hasInputRedirect hasOutputRedirect fileOutputThresholdBytes runAsync caseInsensitive
+        multiline headLimit lineNumber
+    content: content contents stdout stderr interleavedOutput streamContent fileText diffString
+        beforeFullFileContent afterFullFileContent message error errorMessage reason markdown
+        chunk references results codeResults explanation query pattern searchTerm strReplace
+        multiStrReplace applyPatch prevContent directoryTreeRoot fileDiagnostics args arguments
+        relatedCursorRules conversationSteps subagentType name toolName providerIdentifier
+        serverIdentifier answers workspaceResults server text old_string new_string patch
+    """,
+    parsingResult=PARSED,
+    readRange=members("digits: startLine endLine"),
+    todos=members("content: content word: status id: id"),
+    questions=QUESTION | {"options": QUESTION},
 )
-VARIANT: dict[str, Any] = dict.fromkeys(VARIANTS, FIELDS) | classify(DIGITS_KIND, "isBackground")
-BODY: dict[str, Any] = {"args": FIELDS, "result": VARIANT, "description": "all"}
-SERVER = classify(NAME_KIND, "name toolName providerIdentifier serverIdentifier server")
+VARIANT = dict.fromkeys(VARIANTS, FIELDS) | members("digits: isBackground")
+SERVER = members("name: name toolName providerIdentifier serverIdentifier server")
 OPAQUE = {"args": FIELDS | SERVER | {"args": "content"}, "result": VARIANT | {"success": FIELDS}}
 
 QUERIES = [name for name in WORDS if name.endswith("Query")]
-QUERY = {"args": FIELDS, "toolCallId": ID_KIND, "skipApproval": DIGITS_KIND}
+QUERY = members("id: toolCallId digits: skipApproval", args=FIELDS)
 RESPONSE = VARIANT | {"approved": FIELDS, "result": VARIANT}
 
 CALLED = "ToolCall"  # ends the name of each member that is a call, whatever its tool
 COUNTS: dict[str, Any] = {}  # of tokens, by names that agents choose
 COUNTS[""] = COUNTS
-SHAPE: dict[str, Any] = (
-    classify(WORD_KIND, "apiKeySource permissionMode query_type status converted_from failure")
-    | classify(NAME_KIND, "type subtype")
-    | classify(
-        REFERENCE_KIND,
-        "session_id unnamed_session call_id model_call_id request_id parent_tool_use_id",
-    )
-    | classify(MODEL_KIND, "model models")
-    | classify(
-        DIGITS_KIND,
-        "timestamp_ms duration_ms duration_api_ms is_error attempt is_resume total_cost_usd "
-        "num_turns",
-    )
-    | classify("paths", "cwd endpoint_url")
-    | classify("all", "text result")
-    | classify("content", "error errors tools mcp_servers")
-    | {
-        "usage": COUNTS,
-        "message": {"role": WORD_KIND, "content": {"type": WORD_KIND, "text": "spoken"}},
-        "tool_call": {CALLED: BODY}
-        | {"mcpToolCall": OPAQUE}
-        | {"function": {"name": NAME_KIND, "arguments": "content", "result": VARIANT}}
-        | classify(REFERENCE_KIND, "toolCallId")
-        | classify(DIGITS_KIND, "startedAtMs completedAtMs")
-        | {"description": "all", "hookAdditionalContexts": "content", "name": NAME_KIND},
-        "query": {"id": ID_KIND, "toolCallId": ID_KIND} | dict.fromkeys(QUERIES, QUERY),
-        "response": {"id": ID_KIND}
-        | {name.replace("Query", "Response"): RESPONSE for name in QUERIES},
-    }
-)  # fmt: skip
+SHAPE = members(
+    """
+    word: apiKeySource permissionMode query_type status converted_from failure
+    name: type subtype
+    reference: session_id unnamed_session call_id model_call_id request_id parent_tool_use_id
+    model: model models
+    digits: timestamp_ms duration_ms duration_api_ms is_error attempt is_resume total_cost_usd
+        num_turns
+    paths: cwd endpoint_url
+    all: text result
+    content: error errors tools mcp_servers
+    """,
+    usage=COUNTS,
+    message=members("word: role", content=members("word: type spoken: text")),
+    tool_call=members(
+        "reference: toolCallId digits: startedAtMs completedAtMs all: description "
+        "content: hookAdditionalContexts name: name",
+        mcpToolCall=OPAQUE,
+        function=members("name: name content: arguments", result=VARIANT),
+        **{CALLED: members("all: description", args=FIELDS, result=VARIANT)},
+    ),
+    query=members("id: id toolCallId") | dict.fromkeys(QUERIES, QUERY),
+    response=members("id: id") | {name.replace("Query", "Response"): RESPONSE for name in QUERIES},
+)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -10621,7 +10591,7 @@ def class_of(path: tuple[str, ...], *, is_key: bool = False) -> str:
             return node if node in CLASSES else "content"
         node = node.get(key) or node.get(CALLED * key.endswith(CALLED)) or "content"
     if is_key and isinstance(node, dict):
-        return "" if path[-1] in node else NAME_KIND if "" in node else "content"
+        return "" if path[-1] in node else "name" if "" in node else "content"
     if is_key:
         return node if node in CLASSES else "content"
     spoken = "spoken" if path == ("message", "content") else "content"
@@ -10768,11 +10738,7 @@ class EventRedactor:
         if stand_in is not None:
             return stand_in
         data = to_utf8(string.text)
-        if (
-            is_identity(string.path)
-            and not string.is_key
-            and STRUCTURE[REFERENCE_KIND](string.text)
-        ):
+        if is_identity(string.path) and not string.is_key and STRUCTURE["reference"](string.text):
             return from_utf8(splice(data, markers_for(self.own_spans(data))))
         if whole and self.scanner and not self.scanner.marker.fullmatch(data):
             if self.scanner.copies:
@@ -11003,45 +10969,36 @@ class Passage:
 
     def __init__(self) -> None:
         self.events: list[Any] = []  # that wait
-        self.texts: list[str] = []  # of these events
+        self.texts: list[str] = []  # of these events, but for a last one that may be a replay
         self.shown: list[str] = []  # what the first one shows of what is decided
         self.said = io.StringIO()  # the assistant's deltas: a replay may follow
 
-    def collect(self, *, deltas: bool = True) -> None:
-        """Take the texts of new events."""
-        if new := self.events[len(self.texts) :]:
-            texts = [*map(words_of, new)]
-            text = "".join(texts)
-            self.texts += texts
-            self.left += len(text)
-            self.due = self.due or self.left > LONG_LINE or "\n" in text
-            if deltas and new[0].type == "assistant":
-                self.said.write(text)
+    def collect(self, *, whole: bool = False) -> None:
+        """Take the texts of new events: of all, or of deltas, the last of which waits if it equals
+        all others: before a question a replay looks like one."""
+        texts = [*map(words_of, self.events[len(self.texts) :])]
+        if texts and not whole and self.events[0].type == "assistant":
+            last = texts[-1]
+            self.said.write("".join(texts))
+            if self.said.tell() == 2 * len(last) > 0 and self.said.getvalue() == last * 2:
+                texts.pop()
+                self.said.seek(len(last))
+                self.said.truncate()
+        text = "".join(texts)
+        self.texts += texts
+        self.left += len(text)
+        self.due = self.due or self.left > LONG_LINE or "\n" in text
 
     def close(self, end: str | None) -> list[Passage]:
-        """End it, by an event of this type. If the input was cut off, a secret may be incomplete.
-        Only before a question a replay looks like a delta."""
+        """End it, by an event of this type; None: the input was cut off, maybe within a secret."""
         self.collect()
         self.closed, self.cut_off = True, end is None
-        if end != "interaction_query" or not self.is_doubtful():
-            return [self]
-        replay = Passage()
-        replay.events.append(self.events.pop())
-        self.texts.pop()
-        replay.collect(deltas=False)
-        replay.closed = True
-        return [self, replay]
-
-    def is_doubtful(self) -> bool:
-        """Is its last event a delta, or a replay of all others that looks like one?"""
-        last = self.texts[-1] if self.texts else ""
-        return self.said.tell() == 2 * len(last) > 0 and self.said.getvalue() == last * 2
-
-    def undecided(self, *, whole: bool) -> str:
-        """The text that may be decided: all, or all before an event that may be a replay."""
-        doubtful = not whole and self.is_doubtful()
-        self.due = self.due and doubtful
-        return "".join(self.texts[: -1 if doubtful else None])[self.done :]
+        if end == "interaction_query" and len(self.events) > len(self.texts):
+            replay = Passage()
+            replay.events.append(self.events.pop())
+            return [self, *replay.close("replay")]
+        self.collect(whole=True)
+        return [self]
 
     def advance(self, size: int, new: str | None = None) -> None:
         """Decide so many characters; the events that they complete don't wait any longer. ``new``
@@ -11187,7 +11144,7 @@ class Redactor:
             state.close(key, end=kind)
             passage = state.open[key] = Passage()
         passage.events.append(event)
-        passage.collect(deltas=False)
+        passage.collect(whole=True)
         if replay:
             state.close(key, end=kind)
 
@@ -11206,7 +11163,7 @@ class Redactor:
             self.scanner.copies = state.copies
         passages, state.closed = state.closed, []
         for passage in state.open.values():
-            passage.collect()
+            passage.collect(whole=overdue)
             passage.advance(0)
             if passage.due or overdue or self.replaces_words:
                 passages.append(passage)
@@ -11224,9 +11181,10 @@ class Redactor:
 
     def decide(self, state: RunWords, passages: list[Passage], *, overdue: bool) -> None:
         """Decide words: all of closed passages; of others complete lines, or all if overdue."""
-        texts = [passage.undecided(whole=passage.closed or overdue) for passage in passages]
+        texts = ["".join(passage.texts)[passage.done :] for passage in passages]
         suspects = self.redaction.suspects([*map(to_utf8, texts)]) if texts else ()
         for number, (passage, text) in enumerate(zip(passages, texts, strict=True)):
+            passage.due = False
             suspect = number in suspects or self.redaction.is_copy_in(to_utf8(text))
             if suspect:  # what stands before it doesn't change by what it shows
                 self.release(state, passages[number:])
@@ -14105,7 +14063,8 @@ def unread_types(
 ) -> tuple[str, ...]:
     """The types of words that nothing is to become of."""
     thinking = thinking or any(choice.names("thinking") for choice in only)
-    reads = {"assistant": writer.words, "thinking": writer.thinking and thinking}
+    heard = writer.words or isinstance(writer, RunTable)  # a reason hides what words told
+    reads = {"assistant": heard, "thinking": writer.thinking and thinking}
     whole = [choice for choice in drop if len(choice.terms) == 1] if writer.prints_events else ()
     return tuple(
         kind for kind in reads if not reads[kind] or any(choice.names(kind) for choice in whole)

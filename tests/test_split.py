@@ -250,7 +250,7 @@ def test_interleaved_runs_and_other_events(
             (e["type"], e.get("attempt")) for e in after
         ]
         deltas = "".join(e["text"] for e in after if e["type"] == "thinking")
-        assert deltas == hide(text, scanner_of(KNOWN))
+        assert deltas == hide_in_a_run(text, KNOWN)
 
 
 # ---------------------------------------------------------------- keys and values of many lines
