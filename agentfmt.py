@@ -109,7 +109,6 @@ from typing import (
     ClassVar,
     NamedTuple,
     TypeAlias,
-    TypeVar,
     cast,
 )
 
@@ -507,8 +506,7 @@ def spare_levels() -> Iterator[None]:
 def decode_json(text: bytes) -> Any:
     """Decode a JSON value, with lone surrogates and integers of any length.
 
-    Raises ValueError with a readable reason if the text isn't JSON, RecursionError if it is nested
-    too deeply.
+    Raises ValueError with a readable reason if the text isn't JSON, or is nested too deeply.
     """
     try:
         return DECODE(text)
@@ -523,6 +521,8 @@ def decode_json(text: bytes) -> Any:
     )
     try:
         return decoder.decode(text.strip(BLANKS).decode())
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
     except UnicodeDecodeError as error:
         raise ValueError(f"invalid UTF-8 at byte {error.start + 1}") from None
     except json.JSONDecodeError as error:
@@ -562,7 +562,7 @@ def decoded(text: str | bytes) -> Any:
     """What a text of JSON says; None if it is malformed, or nested too deeply."""
     try:
         return decode_json(to_utf8(text) if isinstance(text, str) else text) if text else None
-    except (ValueError, RecursionError):
+    except ValueError:
         return None
 
 
@@ -1139,9 +1139,6 @@ class Header(Struct, gc=False):
     parent_tool_use_id: str | None = None  # the call that started the sub-agent
 
 
-E = TypeVar("E", bound=Header)
-
-
 class Event(Header, gc=False, rename="\x7f{}".format):  # no line has members of these names
     """One event in Cursor's vocabulary: what its line says first, and what stages set."""
 
@@ -1182,7 +1179,7 @@ SAVED = "saved"  # that a session was saved, which holds no run so far
 RUNLESS = "runless"  # nothing
 EARLY = "early"  # something for the next run of their FILE, whatever session that run names
 STRAY = "stray"  # an error without a session, for the next run of an agent that prints those
-UNREADABLE = "unreadable"  # of a run that nobody reads: in an envelope, or excluded by --from
+UNREADABLE = "unreadable"  # of a run that nobody reads: excluded by --from
 NO_SESSION = object()  # differs from any event's session
 
 
@@ -1214,8 +1211,8 @@ def details(event: Event) -> dict[str, Any]:
     return event.decoded  # type: ignore[no-any-return]
 
 
-def read_event(kind: type[E], text: bytes) -> E:
-    """An event by its line. Raises ValueError with the reason, or RecursionError."""
+def read_event(kind: type[Event], text: bytes) -> Event:
+    """An event by its line. Raises ValueError with the reason if it is none."""
     with spare_levels():
         try:
             text.decode()
@@ -2497,8 +2494,7 @@ def lines_of(block: bytes) -> list[bytes]:
 def document_frames(frames: Iterable[Frame], limit: int) -> Iterator[Frame]:
     """A line for each object of several lines or of an array; between them may be lines of prose.
 
-    An object ends with the brace that closes it, outside its strings, which hold no line break. Its
-    bytes stay: a parser would spell numbers anew, and lone surrogates.
+    An object ends with the brace that closes it, outside its strings, which hold no line break.
     """
     text, depth, cut = bytearray(), 0, False  # of the open object; was its begin rejected?
     for frame in frames:
@@ -2542,16 +2538,11 @@ def at_braces(line: bytes, depth: int) -> Iterator[tuple[bytes, int]]:
     yield line[begin:], depth
 
 
-def one_line(line: bytes) -> bytes:
-    """An object of several lines in one, without blanks between its tokens. If it is no JSON, it
-    stays so: no end of a line becomes a part of a string."""
-    if b"\n" in line:
-        try:
-            line = msgspec.json.format(line, indent=-1)
-        except DECODE_ERRORS:  # also for a lone surrogate
-            value = decoded(line)
-            line = line.replace(b"\n", b"\r") if value is None else encode_json(value)
-    return line + b"\n"
+def one_line(text: bytes) -> bytes:
+    """An object of several lines in one, written compactly. If it is no JSON, it stays so: no end
+    of a line becomes a part of a string."""
+    value = decoded(text) if b"\n" in text else None
+    return (text.replace(b"\n", b"\r") if value is None else encode_json(value)) + b"\n"
 
 
 def too_long(limit: int) -> str:
@@ -2750,17 +2741,16 @@ class Reader:
             if not decided and self.decide() == BARE:
                 yield from self.events_of(lines[number:])
                 return
-            for envelope, whole in self.peel(line):
-                for pair in self.examine(envelope, whole):
-                    self.source.at = begin + number
-                    yield pair
+            for pair in self.peel(line):
+                self.source.at = begin + number
+                yield pair
         self.source.at = begin + len(lines)
 
     def finish(self) -> Iterator[tuple[bytes, Any]]:
         """What is left of lines that came in pieces."""
         for text in self.pieces.begun.values():
             self.source.at -= 1
-            yield from self.examine((self.wrapping or self.last)[:-1], bytes(text))
+            yield from self.examine(bytes(text), (self.wrapping or self.last)[:-1])
 
     def decide(self) -> Wrapping | None:
         """What each event of the FILE is wrapped in, if one has opened a run."""
@@ -2776,9 +2766,9 @@ class Reader:
         braced = wrapped or self.source.documents or piece.data.lstrip(BLANKS)[:1] == b"{"
         return Rejected(piece.reason if braced else None)
 
-    def peel(self, line: bytes, off: Wrapping = ()) -> Iterator[tuple[Wrapping, Frame]]:
-        """The lines that are complete now, with what came off: of envelopes that the FILE has, or
-        may have. One collector may read what another wrote."""
+    def peel(self, line: bytes, off: Wrapping = ()) -> Iterator[tuple[bytes, Any]]:
+        """The events in a line, or in those that are complete now of envelopes that the FILE has,
+        or may have. One collector may read what another wrote."""
         layers = 1 if self.named else MAX_LAYERS
         places = self.places if len(off) < 3 * layers else ()
         if expected := self.decide():
@@ -2792,22 +2782,19 @@ class Reader:
                 inside = (*off, prefix_kind(line[:brace]), piece.place, piece.stream)
                 for whole in self.pieces.join(writer, piece):
                     if isinstance(whole, RejectedPiece):
-                        yield inside, whole
+                        yield whole.data, Rejected(whole.reason)
                     else:
                         yield from self.peel(whole, inside)
                 return
-        yield off, line
+        yield from self.examine(line, off)
 
-    def examine(self, envelope: Wrapping, line: Frame) -> Iterator[tuple[bytes, Any]]:
+    def examine(self, line: bytes, off: Wrapping) -> Iterator[tuple[bytes, Any]]:
         """The events in a line that has been peeled, if it was wrapped as the others are."""
-        if isinstance(line, RejectedPiece):
-            yield line.data, Rejected(line.reason)
-            return
         if not (text := stripped(line)):
             return
         expected, (prefix, found) = self.decide(), self.find_events(text)
         if found is not NO_EVENT:
-            wrapping = (*envelope, prefix_kind(prefix))
+            wrapping = (*off, prefix_kind(prefix))
             if not isinstance(found, Rejected):
                 if self.alone and expected and len(expected) == 1 and wrapping == BARE:
                     expected = self.wrapping = BARE
@@ -2834,11 +2821,8 @@ class Reader:
         prefix, text = text[:brace], text[brace:]
         try:
             event = read_event(self.event_type, text)
-        except (ValueError, RecursionError) as error:
-            deep = isinstance(error, RecursionError)
-            return prefix, self.read_several(text) or Rejected(
-                "nested too deeply" if deep else str(error)
-            )
+        except ValueError as error:
+            return prefix, self.read_several(text) or Rejected(str(error))
         if prefix and event.type is None and not says_kind(object_in(text)):
             return prefix, NO_EVENT
         return prefix, [(text, event)]
@@ -2849,7 +2833,7 @@ class Reader:
         parts = [*document_frames([text], MAX_LINE)]
         if not all(isinstance(part, bytes) and says_kind(object_in(part)) for part in parts):
             return []
-        with contextlib.suppress(ValueError, RecursionError):
+        with contextlib.suppress(ValueError):
             lines = [cast("bytes", part).strip() for part in parts]
             return [(line, read_event(self.event_type, line)) for line in lines]
         return []
@@ -6354,8 +6338,6 @@ def event_kind(event: Event) -> str:
         return INIT if event.subtype == "init" else OTHER
     if event.type == "turn_ended":
         return END if details(event).get("status") == "error" else OTHER
-    if event.type is None and wraps_event(event):
-        return UNREADABLE
     if is_empty(event):
         return OTHER
     return KINDS.get(event.type or "", OTHER)
@@ -6738,13 +6720,11 @@ class Runs:
         run.retry_ms = as_count(details(event).get("retry_after_ms"))
         if failure and failure[0]:
             run.failure = stated_failure(event, failure[0])
-        if not stated and (unmet or run.matches):
-            self.fail(session, unmet, "matched")
-        elif stated or not run.over:
+        if stated or not (unmet or run.matches or run.over):
             why = stated or run.error or "its result does not say that it succeeded"
             self.fail(session, why, run.failure or "error", stated=True)
         else:
-            self.fail(session, "", "budget")
+            self.fail(session, unmet, "matched")
 
     # How runs end.
 
