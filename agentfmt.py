@@ -8196,17 +8196,13 @@ def event_tools(event: Event) -> Iterator[str]:
     that created its file was a write, as its action line says."""
     if event.type != "tool_call":
         return
-    tool, body = tool_of(event)
+    tool, _ = tool_of(event)
     yield FinishedCall(event).tool if tool == "edit" and event.subtype == "completed" else tool
     own = call_of(event).get("name")
     if isinstance(own, str):
         yield own
-    if tool != "mcp":
-        return
-    started = tool_of(event.started)[1] if event.started else {}
-    for call in (body, started):
-        args = Node(call.get("args"))
-        if args["toolName"] and args["providerIdentifier"]:
+    for name, args in call_groups(event) if tool == "mcp" else ():
+        if name == "args" and args.get("toolName") and args.get("providerIdentifier"):
             yield f"mcp__{args['providerIdentifier']}__{args['toolName']}"
 
 
@@ -8480,8 +8476,7 @@ SELECTOR_MISTAKES = (
     (rf"\s.*|.*\s|(?!command|target)\w+!?=\s.*|(?!(?:target|command)!?=).*\s(?:{ANY_KEY})!?=.*|"
      r"command.*\s(?:tool|status|subtype|session|run)!?=.*", "no blanks around a term"),
     (rf"!\s*({ANY_KEY})=(.*)|(?!target)({ANY_KEY})=!(.*)", r"did you mean \1\3!=\2\4?"),
-    (r"(path!?=)~(/.*)", r"a gate has no ~: did you mean \1*\2?"),
-    (r"path!?=.*\$[\w{].*", "a gate has no variables: write * for one"),
+    (r"path!?=(?:~/|.*\$[\w{]).*", "a gate has no ~ and no variables: write * for one"),
     (r"(command!?=)=(.*[*?].*)", r"what stands behind == is no glob: did you mean \1\2?"),
     (r"!\s*(\w*)", r"did you mean tool!=\1?"),
     (rf"{A_SHELL}\((.*?)(:?\*)?\)", r"did you mean command=\1*?"),  # rules of Claude Code
@@ -8492,8 +8487,8 @@ SELECTOR_MISTAKES = (
     (rf"{A_SHELL}\s*[:=]\s*(.+)", r"did you mean command=\1?"),
     (r"command!?=(?!=).*(?:[|;<>](?!\])|&&).*", "a command stands alone, without | && ; < >: "
      'repeat the option for "or"; for a sign within quotes write [|]'),
-    (r"(?!(?:path|target|command|parent|session)!?=).*\|.*", 'repeat the option for "or"'),
-    (rf"(?:{ANY_KEY})!?=.*\{{[^}}]*", 'a glob has no braces: repeat the option for "or"'),
+    (rf"(?!(?:path|target|command|parent|session)!?=).*\|.*|(?:{ANY_KEY})!?=.*\{{[^}}]*",
+     'a glob has no | and no braces: repeat the option for "or"'),
     (rf"(?!(?:{ANY_KEY})!?=)(\w*)[<>]?=?[<>=].*", rf"no key '\1'; the keys are {', '.join(KEYS)}"),
     (r"(?:\w+!?==?)?", "an empty pattern matches nothing"),
     (r"(?!\w+!?==)(?:[^[]|\[!?\]?[^]]*\])*\[!?\]?[^]]*", "a [ without ]: write [[] for it"),
@@ -14489,12 +14484,11 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
      f"Hide {', '.join(CLASSES[:-1])}, or all; repeatable. markdown, html, otlp and atif hide "
      "secrets unless it is none."),
     ("--secret-env", repeatable("GLOB"),
-     "Treat the values of these variables as secrets; repeatable, implies -r secrets."),
+     "Hide the values of these variables, too; repeatable."),
     ("--secrets-file", repeatable("PATH", read_secrets, shell_complete=A_PATH.shell_complete),
-     "Treat the lines of a file, or the files in a directory, as secrets; repeatable, implies "
-     "-r secrets."),
+     "Hide the lines of a file, or the files in a directory, too; repeatable."),
     ("--pattern patterns", repeatable("NAME=REGEX", parse_pattern),
-     "Treat whatever this RE2 expression matches as a secret; repeatable, implies -r secrets."),
+     "Hide what this RE2 expression matches, too; repeatable."),
     ("--max-wait", TIME | {"default": f"{MAX_WAIT}s"},
      "Under redaction, print an unfinished line of words after this much silence in its run."),
     "Text",
@@ -14527,8 +14521,7 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
     ("--man", {"type": click.Choice(["agentfmt", "jobs", "sidecar"]), "metavar": "[PAGE]",
                "callback": show_manual,
                "is_eager": True, "expose_value": False, "is_flag": False, "flag_value": "agentfmt"},
-     "Show the manual, which explains everything, its jobs with their commands, or the page on "
-     "sidecars, and exit."),
+     "Show the manual, which explains everything, or its part: jobs, sidecar."),
 )  # fmt: skip
 
 
