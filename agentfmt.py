@@ -2258,7 +2258,7 @@ class Reporter:
     def message(self, text: str) -> None:
         """One line on stderr, after the output that came before it; a value that has become known
         since the text was made isn't in it."""
-        self.write(encode_line(f"agentfmt: {self.redaction.without_learnt(text)}"))
+        self.write(encode_line(f"agentfmt: {self.redaction.learnt.hidden_in(text)}"))
 
     def write_output(self, line: bytes) -> None:
         """Write a line of an output that goes to stderr: unlike a message, it may not be lost."""
@@ -9780,10 +9780,6 @@ class Reading(NamedTuple):
     plain: Callable[[bytes], bytes]
 
 
-def nothing_of(_written: bytes) -> bytes:
-    return b""
-
-
 def char_in_hex(code: bytes) -> bytes:
     number = int(code.lstrip(b"ux"), 16)
     return bytes([number]) if number < 128 else narrow(code[-1:])
@@ -9795,10 +9791,6 @@ def entity(name: bytes) -> bytes:
         return ENTITIES[name]
     number = int(name[2:], 16) if name[1:2] in b"xX" else int(name[1:])
     return to_utf8(chr(min(number, sys.maxunicode)))
-
-
-def joined_pair(halves: bytes) -> bytes:
-    return to_utf8(join_surrogates(from_utf8(halves)))
 
 
 def narrow(sign: bytes) -> bytes:
@@ -9817,8 +9809,8 @@ CUT_PAIR = "\xed[\xa0-\xaf][\x80-\xbf]\xed[\xb0-\xbf][\x80-\xbf]"
 READINGS = [
     Reading(*given)
     for given in (
-        ("code of a terminal", CODE_BEGIN, b"(%b)" % _CODES, nothing_of),
-        ("what tools put before lines", NUMBERED_NAMES, rb"\n" + LINE_PREFIX, nothing_of),
+        ("code of a terminal", CODE_BEGIN, b"(%b)" % _CODES, lambda _: b""),
+        ("what tools put before lines", NUMBERED_NAMES, rb"\n" + LINE_PREFIX, lambda _: b""),
         (
             "escape of JSON or JavaScript", r"\\(?:(?:u00|x)[2-7]|uff1[ad])",
             rb"\\+((?:u00|x)[2-7][0-9a-fA-F]|uff1[ad])", char_in_hex,
@@ -9827,7 +9819,10 @@ READINGS = [
             "entity of HTML", r"&(?:[a-z]{2,6}|#[xX]?[0-9a-fA-F]{2,5});",
             rb"&(?:amp;)*(%b|#[0-9]{1,6}|#[xX][0-9a-fA-F]{1,5});" % b"|".join(ENTITIES), entity,
         ),
-        ("character that events cut", CUT_PAIR, rb"(%b)" % CUT_PAIR.encode("latin-1"), joined_pair),
+        (
+            "character that events cut", CUT_PAIR, rb"(%b)" % CUT_PAIR.encode("latin-1"),
+            lambda halves: to_utf8(join_surrogates(from_utf8(halves))),
+        ),
         ("wide sign", r"\xef\xbc[\x9a\x9d]", rb"\xef\xbc([\x9a\x9d])", narrow),
     )
 ]  # fmt: skip
@@ -10051,6 +10046,8 @@ class Scanner:
         tell = [KIND_SECRET, INSERTED_SIGN, *(hint for hint, _ in OVER_LINES)]
         others = [escape, CODE_BEGIN, *({*hints} - {*words})]
         self.first_looks = [first_look([*words, *tell]), first_look(others)]
+        # The signs of other readings are found at the first look.
+        self.signs = expression(any_of(reading.sign for reading in READINGS[2:]))
         # Of what several lines tell the first look is no proof: they look for themselves.
         self.over_lines: list[Finder] = [kubernetes_secrets, columns, sql_secrets]
         self.over_lines += [functools.partial(rule_spans, rule) for _, rule in OVER_LINES]
@@ -10100,17 +10097,13 @@ class Scanner:
                 number = bisect.bisect_right(ends(), place + 1)  # a seam's end is the next text's
                 suspects.add(number)
                 begin = ends()[number] - 1
-        for reading in READINGS[2:]:  # the others are found at the first look for secrets
-            begin = 0
-            while match := expression(reading.sign).search(block, begin):
-                number = bisect.bisect_right(ends(), match.start())
-                end = ends()[number]
-                first = end - len(SEAM) - len(texts[number])
-                begin = match.end() + NEAR // 2  # what is written so near has been read
-                near = block[max(first, match.start() - NEAR) : match.end() + NEAR]
-                if number in suspects or self.tells(splice(near, plain_reading(near))):
-                    suspects.add(number)
-                    begin = end - 1
+        begin = 0
+        while match := self.signs.search(block, begin):
+            number = bisect.bisect_right(ends(), match.start())
+            begin = ends()[number] - 1
+            text = texts[number]
+            if number not in suspects and self.tells(splice(text, plain_reading(text))):
+                suspects.add(number)
         return suspects
 
     def tells(self, text: bytes) -> bool:
@@ -10384,11 +10377,6 @@ def forms_of_values() -> Any:
 IN_A_SHELL = regex(rb"(?:(?<![^\s\0;&|(\"'`+])|(?<=\\[nrt]))(?!AUTH=)")
 
 
-def takes_literal(text: bytes, begin: int, needed: int) -> bool:
-    """Does a shell, or a file of its variables, assign a literal to this name?"""
-    return needed < RANDOM and IN_A_SHELL.match(text, begin) is not None
-
-
 judged = functools.lru_cache(4096)(is_plain)  # of the same value again and again
 
 
@@ -10417,7 +10405,8 @@ def assigned_value(text: bytes, begin: int, end: int, name: str) -> Span | None:
         # Behind a quoted name stand words, in a document, or a name, in code.
         doubts = {b"`": MIXED, b'"': HUMAN, b"'": HUMAN}
         least = max(form.least, WORD, 0 if quoted else doubts.get(text[end : end + 1], 0))
-        literal = form.least == ANY and takes_literal(text, begin, needed)
+        # A shell, or a file of its variables, assigns a literal.
+        literal = form.least == ANY and needed < RANDOM and IN_A_SHELL.match(text, begin)
         whole = stop if quoted else end_of_word(text, start, stop, stop + NEAR)
         for shown in sorted({text[start:whole], text[start:stop]}, key=len):
             strengths = (ANY, ANY) if literal and b" " not in shown else (least, needed)
@@ -10651,12 +10640,7 @@ class EventRedactor:
         self.renamed: dict[str, str] = {}
         self.repeated: dict[str, int] = {}
 
-    def redact_event(
-        self,
-        event: Event,
-        cwd: str | None,
-        words: str | None,
-    ) -> bytes:
+    def redact_event(self, event: Event, cwd: str | None, words: str | None) -> bytes:
         """The redacted line of an event; ``words``: its words as they are shown, in the first of
         the strings that hold them. None: these are redacted like any other string."""
         raw = event.raw.strip()
@@ -10714,7 +10698,9 @@ class EventRedactor:
             return stand_in
         data = to_utf8(string.text)
         if is_identity(string.path) and not string.is_key and STRUCTURE["reference"](string.text):
-            return from_utf8(splice(data, markers_for(self.own_spans(data))))
+            # Only the user's own secrets: an identity that looks like a token is none.
+            own = self.scanner.given(self.scanner.masked(data)) if self.scanner else []
+            return from_utf8(splice(data, markers_for(merged(own))))
         if whole and self.scanner and not self.scanner.marker.fullmatch(data):
             if self.scanner.copies:
                 self.scanner.copies.learn(string.text)
@@ -10751,10 +10737,6 @@ class EventRedactor:
         scanner.copies = None
         return self.shown(data, merged(spans), self.directory(cwd) if cwd else None, string.path)
 
-    def without_learnt(self, text: str) -> str:
-        """A message without the values that have become known since it was made."""
-        return self.learnt.hidden_in(text)
-
     def without_copies(self, text: bytes) -> bytes:
         """A document without the values that have become known since its texts were redacted."""
         spans = merged([*shown_in(text, self.learnt)]) if self.scanner else []
@@ -10789,12 +10771,6 @@ class EventRedactor:
         cwd = self.scanner.conceal(cwd) if self.scanner else cwd
         parts = [part for part in re.split(r"[/\\]", cwd) if part]
         return cwd.rstrip("/\\") if len(parts) > 1 and "[REDACTED:" not in cwd else None
-
-    def own_spans(self, text: bytes) -> list[Span]:
-        """The spans of the user's own secrets: an identity that looks like a token is none."""
-        if self.scanner is None:
-            return []
-        return merged(self.scanner.given(self.scanner.masked(text)))
 
     def is_copy_in(self, text: bytes) -> bool:
         """Does a text hold a value that its run has shown behind a name of a secret?"""
@@ -10904,13 +10880,9 @@ def secret_members(strings: list[StringLiteral]) -> set[int]:
 @functools.lru_cache(maxsize=256)
 def home_pattern(homes: tuple[str, ...], cwd: str | None) -> re.Pattern[bytes]:
     here = {cwd, cwd.removeprefix("/private")} if cwd else ()  # macOS also spells /tmp so
-    named = (
-        [rb"(?P<cwd>" + b"|".join(re.escape(to_utf8(path)) for path in here) + rb")"]
-        if here
-        else []
-    )
-    encoded = [home.encode("utf-8", "surrogateescape") for home in homes]
-    whole = b"|".join((*named, *map(re.escape, encoded), ANY_HOME))
+    named = b"|".join(re.escape(to_utf8(path)) for path in here) or NO_MATCH
+    encoded = [re.escape(home.encode("utf-8", "surrogateescape")) for home in homes]
+    whole = b"|".join([rb"(?P<cwd>%b)" % named, *encoded, ANY_HOME])
     return re.compile(rb"(?<![\w~.-])(?:" + whole + rb")(?![\w-]|\.\w)")
 
 

@@ -350,7 +350,6 @@ def test_redacting_then_rendering(path: str) -> None:
         for flags in (("-t", "text", "-d", "-m", "all"), ("-m", "final"), ("-t", "json"), SAME):
             direct, what = redact(data, *flags, "-r", classes), (classes, flags)
             assert redact(filtered.stdout, *flags).stdout == direct.stdout, what
-            assert redact(filtered.stdout, *flags, "-r", classes).stdout == direct.stdout, what
             assert direct.status == filtered.status, what
 
 
@@ -382,7 +381,6 @@ def test_structure_that_held_a_secret_stays_as_it_is() -> None:
     known = {"k": [TOKEN]}
     for classes in ("all", "secrets,paths", "secrets,content"):
         once = redact(b"".join(lines), *SAME, "-r", classes, known=known).stdout
-        assert redact(once, *SAME, "-r", classes, known=known).stdout == once
         assert TOKEN.encode() not in once
         assert json.loads(once.splitlines()[1])["session_id"] == "[REDACTED:k]"
 
@@ -437,8 +435,6 @@ def test_identities_with_a_secret_of_the_user_differ_as_before() -> None:
         assert pairs[::2] == pairs[1::2]
         assert len({*pairs}) == len(names)
         assert b"of-mine" not in left.stdout
-        again = redact(left.stdout, *SAME, "-r", classes, known=known)
-        assert again.stdout == left.stdout
         assert [row["status"] for row in redact(left.stdout, "-t", "calls").objects] == ["ok"] * 6
 
 
@@ -448,7 +444,6 @@ def test_the_verdict_of_a_call_is_structure_whatever_the_tool_is_called() -> Non
         data += completed(key=f"{tool}ToolCall", result={"error": {"errorMessage": "no"}})
         for classes in ("secrets", "content", "secrets,content", "all"):
             left = redact(data + result(), *SAME, "-r", classes)
-            assert redact(left.stdout, *SAME, "-r", classes).stdout == left.stdout
             (row,) = redact(left.stdout, "-t", "calls").objects
             assert row["status"] == "error"
             assert row["tool"] == tool or tool not in ("unknown_tool", "result")
