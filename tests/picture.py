@@ -66,7 +66,15 @@ def terminal_rows() -> list[str]:
     with SAMPLE.open("rb") as file:
         seen, _ = on_terminal(b"", stdin=file, columns=COLUMNS, env=GLYPHS)
     shown = re.sub(r"[^\n]*\r\x1b\[K", "", seen.decode())
-    return [f"\x1b[2m$\x1b[0m {SHOWN}", *shown.removesuffix("\n").split("\n")]
+    rows = [f"\x1b[2m$\x1b[0m {SHOWN}", *shown.removesuffix("\n").split("\n")]
+    return [part for row in rows for part in wrapped(row)]
+
+
+def wrapped(row: str) -> list[str]:
+    """The rows that a terminal makes of one, in which codes have no width."""
+    fits = re.match(rf"(?:(?:\x1b\[\d*m)*[^\x1b]){{0,{COLUMNS}}}(?:\x1b\[\d*m)*", row)
+    cut = fits.end() if fits else len(row)
+    return [row[:cut], *(wrapped(row[cut:]) if row[cut:] else ())]
 
 
 def terminal(rows: list[str], theme: str) -> str:

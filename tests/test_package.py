@@ -18,11 +18,9 @@ import agentfmt
 
 SAMPLE = ROOT / "tests" / "sample.ndjson"
 
-# Each costs milliseconds at every start, and nothing on the fast path needs it.
-# What a run imports beside click and msgspec; gettext and the parser of click need the second line.
-IMPORTED = frozenset(
-    "agentfmt bisect _bisect gc select signal time locale _locale difflib heapq _heapq".split()
-)
+# What a run imports beside click and msgspec: anything else costs milliseconds at every start.
+IMPORTED = {*"agentfmt bisect _bisect fnmatch gc select signal time".split()}
+IMPORTED |= {*"locale _locale difflib heapq _heapq".split()}  # of gettext and click's parser
 
 
 def python(*arguments: str, cwd: Path) -> str:

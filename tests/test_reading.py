@@ -565,15 +565,6 @@ def test_identity(lines: list[tuple[bytes, bytes, bytes]], sizes: list[int]) -> 
     assert ended.status in (0, 1)
 
 
-@pytest.mark.parametrize("to", ["text", "json"])
-@given(lines=st.lists(spelled()))
-def test_any_objects_in_the_other_formats(to: str, lines: list[bytes]) -> None:
-    ended = convert(b'{"a":1}\n' + b"\n".join(lines), "-t", to)
-    assert ended.status in (0, 1)
-    for line in ended.stdout.splitlines():
-        assert to == "text" or json.loads(line)["type"] == "result"
-
-
 @given(values=st.lists(OBJECTS, min_size=1), indent=st.integers(1, 4), array=st.booleans())
 def test_documents_hold_equal_values(values: list[Any], indent: int, array: bool) -> None:
     texts = [json.dumps(value, indent=indent) for value in values]

@@ -127,7 +127,7 @@ def test_each_event_arrives_once_and_no_secret(shipper: Rsyslog) -> None:
 
 def wait_for(path: Path, data: bytes) -> None:
     limit = time.monotonic() + TIMEOUT
-    while data not in path.read_bytes():
+    while not (path.exists() and data in path.read_bytes()):
         assert time.monotonic() < limit
         time.sleep(0.05)
 
