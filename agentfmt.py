@@ -2230,12 +2230,7 @@ FRAME = regex(
 class Reporter:
     """Reports what goes wrong on stderr, saves rejected lines, and knows the exit status."""
 
-    def __init__(
-        self,
-        out: Any,
-        redaction: Any,
-        rejects: int | None = None,
-    ) -> None:
+    def __init__(self, out: Any, redaction: Any, rejects: int | None = None) -> None:
         """``rejects`` is a descriptor; ``redaction`` hides what untrusted texts may not show."""
         self.out = out
         self.rejects = rejects
@@ -3445,7 +3440,7 @@ class Translator:
     def forget_run(self) -> None:
         self.said, self.counted = Said(), Counted()
         self.calls: dict[str, ForeignCall] = {}  # open ones
-        self.finished: dict[str, None] = {}  # IDs of calls
+        self.finished: dict[str, Any] = {}  # IDs of calls -> where they ended, if that matters
         self.fatal_error = ""  # an error that fails the run, unless a result follows
         self.failure: str | None = None  # the word for it
         for name in self.of_run:
@@ -3796,10 +3791,10 @@ class Translator:
         if fatal and self.ended:  # a later turn failed before it began
             self.end(text or "error", failure=failure)
 
-    def mark_finished(self, identity: Any) -> None:
+    def mark_finished(self, identity: Any, place: Any = None) -> None:
         """What is said of a call from here on only repeats, or is no action."""
         if identity := as_text(identity):
-            remember(self.finished, identity, None)
+            remember(self.finished, identity, place)
 
     def blank_fragments(self, *places: Place) -> None:
         """Blank fragments, which cannot be redacted; another line repeats them whole."""
@@ -5045,10 +5040,6 @@ class OpenCode(Translator):
     failed_before = False  # the current step: an error ended an earlier one
     refused = ""  # the last call, if it was rejected
 
-    def __init__(self, maker: EventMaker, session: str | None = None) -> None:
-        super().__init__(maker, session)
-        self.uses: dict[str, Any] = {}  # IDs of calls -> the parts that they were last used in
-
     def read(self, line: Node) -> None:
         kind, part = self.event.type, Node(line["part"])
         self.void = self.void and kind not in ("text", "tool_use")
@@ -5103,9 +5094,8 @@ class OpenCode(Translator):
     def use(self, part: Node, state: Node) -> None:
         identity, tool = as_text(part["callID"] or part["id"]), as_text(part["tool"])
         ended, now = state["status"] in ("completed", "error"), self.stamp
-        if self.uses.get(identity, part["id"]) != part["id"]:  # some models number calls anew
-            self.finished.pop(identity, None)
-        remember(self.uses, identity, part["id"])
+        if self.finished.get(identity, part["id"]) != part["id"]:  # some models number calls anew
+            del self.finished[identity]
         self.stamp = state["time.start"] or now
         self.call(identity, tool, state["input"], once=ended)
         self.stamp = now
@@ -5121,6 +5111,7 @@ class OpenCode(Translator):
             facts |= diff_facts(as_text(meta["diff"]))
         outcome = {"failed": failed, "code": meta["exit"], "facts": facts}
         self.answer(identity, text, existed=meta["exists"] is True, **outcome)
+        self.mark_finished(identity, part["id"])
         refused = failed and FAILURES["rejected"].match(text)
         self.refused = tool if refused else ""
 
