@@ -387,7 +387,9 @@ def local_time(milliseconds: float | None, form: str) -> str:
     return ""
 
 
-def iso_time(milliseconds: int) -> str:
+def iso_time(milliseconds: int | None) -> str | None:
+    if milliseconds is None:
+        return None
     at = utc(milliseconds)
     stated = at.isoformat(timespec="milliseconds").replace("+00:00", "Z") if at else ""
     return stated or "9999-12-31T23:59:59Z"  # whatever a line says, it is no later than that
@@ -6702,7 +6704,7 @@ class Runs:
         )
         self.file.prose = ""
         if failure is None and not (unmet or run.matches or run.over):
-            run.succeeded = True
+            run.succeeded, run.failure = True, None
             self.end(session)
             return
         stated = self.redacted(*failure or ("", ""), run)
@@ -11700,6 +11702,8 @@ PLAIN_VIEW = View()
 class Record:
     """What is kept of a run while it is open: what was said or thought, and is not told yet."""
 
+    prompt = reply = ""  # for a row
+
     def __init__(self, run: Run) -> None:
         self.run, self.notes = run, notes_of(run)
         self.words: list[str] = []
@@ -12167,11 +12171,12 @@ class Summary(Writer):
             return line if good else screen.paint(RED, line)
         room, facts = screen.width() - len("✓ "), join_facts(facts_of(totals), ", ")
         ended = f"{CHECK_MARK if good else CROSS_MARK} {verdict}{': ' if why else ''}{why}"
-        rows = [screen.paint(color, row) for row in wrap(ended, room)]
         if why:
+            rows = [screen.paint(color, row) for row in wrap(ended, room)]
             rows += (screen.paint(DIM, row) for row in wrap(facts, room))
         else:
-            rows[-1] += f", {facts}"
+            first, *rest = wrap(f"{ended}, {facts}", room)
+            rows = [screen.paint(color, first[: len(ended)]) + first[len(ended) :], *rest]
         return "\n" + "\n  ".join(rows)
 
 
@@ -13421,27 +13426,10 @@ class Table(Follower):
             self.made += self.grid.encode((), over=True)
 
 
-def stated_time(milliseconds: int | None) -> str | None:
-    return None if milliseconds is None else iso_time(milliseconds)
-
-
-def failure_word(run: Run) -> str | None:
-    """Why a run failed, in a word."""
-    return None if run.succeeded else run.failure
-
-
-class RunRecord(Record):
-    """What a row says of a run besides its totals."""
-
-    prompt = answer = ""
-    unprinted = False
-
-
 class RunTable(Table):
     """A table of the runs: a row for each at its end, whatever its verdict."""
 
     acts = chat = False
-    begin = RunRecord
     options = Writer.options | {"messages"}
     columns = (
         Column("verdict", 10), Column("agent", 11, 2),
@@ -13459,60 +13447,60 @@ class RunTable(Table):
 
     def outside(self, event: Any) -> None:
         if event.kind == NO_RUN:
-            row = self.row(RunRecord(Run(None, event.where)))
+            row = row_of(Record(Run(None, event.where)))
             stated = {"verdict": "none", "reason": event.text, "failure": event.subtype}
             self.add(row | {"run": None, "agent": None} | stated)
         super().outside(event)
 
-    def follow(self, event: Any, kept: RunRecord) -> None:
+    def follow(self, event: Any, kept: Record) -> None:
         if event.type == "user" and event.parent_tool_use_id is None and not kept.prompt:
             kept.prompt = words_of(event).strip().partition("\n")[0][:MAX_TARGET]
-        kept.unprinted = event.unprinted and event.kind == END
         super().follow(event, kept)
 
-    def tell(self, kept: RunRecord, _kind: str, text: str, *_: Any) -> None:
-        kept.answer = text
+    def tell(self, kept: Record, _kind: str, text: str, *_: Any) -> None:
+        kept.reply = text
 
-    def ended(self, kept: RunRecord) -> None:
-        if not kept.unprinted:
-            self.add(self.row(kept))
+    def ended(self, kept: Record) -> None:
+        self.add(row_of(kept))
 
-    def row(self, kept: RunRecord) -> dict[str, Any]:
-        run, notes, totals = kept.run, kept.notes, kept.notes.totals
-        numbers = totals.stated
-        counts = collections.Counter(totals.actions) + collections.Counter(totals.nested)
-        tools = [
-            {"tool": name, "actions": number, "failures": totals.failures.get(name, 0)}
-            for name, number in counts.items()
-        ]
-        return {
-            "session": run.label,
-            "run": run.number,
-            "agent": run.agent,
-            "model": totals.model or None,
-            "models": [{"model": name, **took} for name, took in totals.models.items()],
-            "prompt": kept.prompt or None,
-            "verdict": totals.verdict,
-            "reason": run.reason,
-            "failure": failure_word(run),
-            "retry_after_ms": retry_after(run.reason or "") or run.retry_ms,
-            "location": run.where,
-            "started_ms": run.started_ms,
-            "started": stated_time(run.started_ms),
-            "duration_ms": numbers.get("duration_ms"),
-            "turns": numbers.get("turns"),
-            "actions": sum(counts.values()),
-            "failures": sum(totals.failures.values()),
-            "tools": tools,
-            "files": [*totals.files.values()],
-            "tokens_in": numbers.get("tokens_in"),
-            "tokens_out": numbers.get("tokens_out"),
-            "tokens_cached": numbers.get("tokens_cached"),
-            "tokens_cache_written": numbers.get("tokens_cache_written"),
-            "cost_usd": numbers.get("cost_usd"),
-            "answer": kept.answer or None,
-            "cwd": notes.cwd or None,
-        }
+
+def row_of(kept: Record) -> dict[str, Any]:
+    """What is known of a run, whatever its verdict."""
+    run, notes, totals = kept.run, kept.notes, kept.notes.totals
+    numbers = totals.stated
+    counts = collections.Counter(totals.actions) + collections.Counter(totals.nested)
+    tools = [
+        {"tool": name, "actions": number, "failures": totals.failures.get(name, 0)}
+        for name, number in counts.items()
+    ]
+    return {
+        "session": run.label,
+        "run": run.number,
+        "agent": run.agent,
+        "model": totals.model or None,
+        "models": [{"model": name, **took} for name, took in totals.models.items()],
+        "prompt": kept.prompt or None,
+        "verdict": totals.verdict,
+        "reason": run.reason,
+        "failure": run.failure,
+        "retry_after_ms": retry_after(run.reason or "") or run.retry_ms,
+        "location": run.where,
+        "started_ms": run.started_ms,
+        "started": iso_time(run.started_ms),
+        "duration_ms": numbers.get("duration_ms"),
+        "turns": numbers.get("turns"),
+        "actions": sum(counts.values()),
+        "failures": sum(totals.failures.values()),
+        "tools": tools,
+        "files": [*totals.files.values()],
+        "tokens_in": numbers.get("tokens_in"),
+        "tokens_out": numbers.get("tokens_out"),
+        "tokens_cached": numbers.get("tokens_cached"),
+        "tokens_cache_written": numbers.get("tokens_cache_written"),
+        "cost_usd": numbers.get("cost_usd"),
+        "answer": kept.reply or None,
+        "cwd": notes.cwd or None,
+    }
 
 
 class CallTable(Table):
@@ -13581,7 +13569,7 @@ class CallTable(Table):
             "lines_added": added,
             "lines_removed": removed,
             "started_ms": call.started_ms,
-            "started": stated_time(call.started_ms),
+            "started": iso_time(call.started_ms),
             "duration_ms": call.duration_ms,
             "parent": call.parent,
             "location": (begun or event).where,
@@ -13743,7 +13731,7 @@ class Otlp(Follower):
 
     def ended(self, trace: Trace) -> None:
         run, totals = trace.run, trace.notes.totals
-        stated, failure = totals.stated, failure_word(run)
+        stated, failure = totals.stated, run.failure
         span, source = self.time_of_run(trace)
         fields = {
             "gen_ai.operation.name": "invoke_agent",
@@ -13822,8 +13810,8 @@ class Trajectory(Record):
         self, there: str | None, source: str, at: int | None, text: str = ""
     ) -> dict[str, Any]:
         steps = self.steps(there)
-        stamp = {} if at is None else {"timestamp": iso_time(at)}
-        steps.append({"step_id": len(steps) + 1, "source": source, **stamp, "message": text})
+        step = {"step_id": len(steps) + 1, "source": source, "timestamp": iso_time(at)}
+        steps.append(known_members(step) | {"message": text})
         return steps[-1]
 
     def agent_step(self, there: str | None, at: int | None, *, speaks: bool) -> dict[str, Any]:
@@ -13879,27 +13867,21 @@ class Atif(Follower):
             step.setdefault("observation", {"results": []})["results"].append(result)
 
     def ended(self, kept: Trajectory) -> None:
-        run, totals, numbers = kept.run, kept.notes.totals, kept.notes.totals.stated
+        row, totals = row_of(kept), kept.notes.totals
         if not kept.steps(None):  # the format's readers want one
-            kept.step(None, "system", None, run.reason or "nothing more was said or done")
+            kept.step(None, "system", None, row["reason"] or "nothing more was said or done")
         metrics = {
             "total_prompt_tokens": totals.tokens_read,
-            "total_completion_tokens": numbers.get("tokens_out"),
-            "total_cached_tokens": numbers.get("tokens_cached"),
-            "total_cost_usd": numbers.get("cost_usd"),
+            "total_completion_tokens": row["tokens_out"],
+            "total_cached_tokens": row["tokens_cached"],
+            "total_cost_usd": row["cost_usd"],
             "total_steps": len(kept.steps(None)),
         }
-        facts = {
-            "verdict": totals.verdict,
-            "failure": failure_word(run),
-            "reason": run.reason,
-            "started_ms": run.started_ms,
-            "duration_ms": numbers.get("duration_ms"),
-            "location": run.where,
-        }
+        names = "verdict failure reason started_ms duration_ms location"
+        facts = {name: row[name] for name in names.split()}
         main, inner = kept.documents.pop(None), [*kept.documents.values()]
-        agent = {"name": run.agent, "version": kept.version, "model_name": totals.model or None}
-        stated = {"session_id": run.label or None, "subagent_trajectories": inner or None}
+        agent = {"name": row["agent"], "version": kept.version, "model_name": row["model"]}
+        stated = {"session_id": row["session"] or None, "subagent_trajectories": inner or None}
         more = {"final_metrics": known_members(metrics), "extra": known_members(facts)}
         main["agent"] = known_members(agent)
         self.made.append(without_halves(main | known_members(stated) | more))

@@ -291,7 +291,7 @@ def test_selectors() -> None:
     assert [row["tool"] for row in rows(data, "calls", "--only", "shell")] == ["shell"]
     assert [row["tool"] for row in rows(data, "calls", "--drop", "shell")] == ["edit", "read"]
     two = whole_run("a") + whole_run("b")
-    assert [row["session"] for row in rows(two, "runs", "--drop", "type=result,session=a")] == ["b"]
+    assert [row["session"] for row in rows(two, "runs", "--drop", "session=a")] == ["b"]
     assert [row["actions"] for row in rows(two, "runs", "--drop", "read")] == [1, 1]
 
 
