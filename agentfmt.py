@@ -4046,7 +4046,8 @@ class Claude(Translator):
         if not self.saved and heard and (printed or line["isSynthetic"] is True):
             self.event.kind = RUNLESS  # what a hook, a summary or a command of the host says
             return
-        failed = role == "assistant" and states_error(line)
+        marks = line["error"], line["is_api_error_message"], line["isApiErrorMessage"]
+        failed = role == "assistant" and any(marks)
         if failed or (role == "assistant" and message["model"] == SYNTHETIC):
             self.hear_host(joined_text(content).strip(), line["error"], failed=failed)
             return
@@ -4098,7 +4099,9 @@ class Claude(Translator):
                     given, task = block.get("input"), task_of(name, block.get("input"))
                     work = self.titles.get(task)
                     self.call(block.get("id"), name, {"task_id": work} if work else given)
-                    self.follow_call(name, task)
+                    self.last_call = self.last_call if self.parent else name
+                    if translate_tool(name) == "taskStop":
+                        self.dismissed.add(task)
                 case {"type": str()} if role == "assistant":
                     self.silent_reason = ""  # it may be an act, of a kind that is new
 
@@ -4113,12 +4116,6 @@ class Claude(Translator):
             self.report_error([text, error], fatal=self.saved)
         else:
             self.event.kind = RUNLESS
-
-    def follow_call(self, name: str, task: str) -> None:
-        if self.parent is None:
-            self.last_call = name
-        if translate_tool(name) == "taskStop":
-            self.dismissed.add(task)
 
     def hear(self, text: Any) -> None:
         """The words of a user line are a prompt, or the host's."""
@@ -4265,11 +4262,6 @@ BACKGROUND_ID = regex(r"Command running in background with ID: (\w+)")
 SYNTHETIC = "<synthetic>"  # the model of messages that the host wrote
 
 
-def states_error(line: Node) -> bool:
-    """Does a message say that it is an error, in the stream's spelling or in a saved session's?"""
-    return bool(line["error"]) or True in (line["is_api_error_message"], line["isApiErrorMessage"])
-
-
 # What a command of the host printed.
 LOCAL_COMMAND = regex(r"\s*<local-command-(\w+)>(.*?)(?:</local-command-|\Z)", re.DOTALL)
 DIAGNOSTIC = "[ede_diagnostic]"  # begins the error of a run that ended in the middle of something
@@ -4296,25 +4288,22 @@ CLAUDE_FACTS: dict[str, dict[str, str]] = {
 LAUNCHED = ("async_launched", "teammate_spawned")
 
 
-def is_only_started(tool: str, result: Node) -> bool:
-    """Does a command go on, or what a call started: a sub-agent, a teammate?"""
-    if result["backgroundTaskId"]:
-        return True
-    return tool == "task" and (result["isAsync"] is True or result["status"] in LAUNCHED)
-
-
 def claude_facts(tool: str, result: Node) -> dict[str, Any]:
     """Members of Cursor's result."""
     facts = {name: result[own] for name, own in CLAUDE_FACTS.get(tool, {}).items()}
     hunks = result.each("structuredPatch") if tool in ("edit", "write") else []
-    if is_only_started(tool, result):
+    started = result["isAsync"] is True or result["status"] in LAUNCHED
+    if result["backgroundTaskId"] or (tool == "task" and started):
         facts["isBackground"] = True
     if tool == "read":
         start, count = as_count(result["file.startLine"]), as_count(result["file.numLines"])
         if start and count:
             facts["readRange"] = {"startLine": start, "endLine": start + count - 1}
     elif hunks:
-        lines = [line for hunk in hunks for line in hunk_lines(hunk)]
+        lines = []
+        for hunk in hunks:
+            places = [as_count(hunk[name]) or 0 for name in HUNK]
+            lines += ["@@ -{},{} +{},{} @@".format(*places), *map(as_text, as_list(hunk["lines"]))]
         facts = {**count_changes(lines)}
         path = as_text(result["filePath"])  # without it, a diff may look like a new file's
         head = [f"--- {path}", f"+++ {path}"] if result["type"] == "update" else []
@@ -4335,22 +4324,14 @@ GREP_MODES = {
 }
 
 
-def without_numbers(text: Any) -> Any:
+def without_numbers(text: str) -> str:
     """A text without the numbers that Claude puts before the lines of a file, and without what it
     adds below."""
-    if not isinstance(text, str) or not NUMBERED_LINE.match(text):
-        return text
-    lines = text.partition("\n\n<system-reminder>")[0].split("\n")
-    return "\n".join(NUMBERED_LINE.sub("", line, count=1) for line in lines)
+    content = text.partition("\n\n<system-reminder>")[0]
+    return LINE_NUMBER.sub("", content) if LINE_NUMBER.match(text) else text
 
 
-NUMBERED_LINE = regex(r"\A {0,9}[0-9]{1,9}(?:\u2192|\t)")
-
-
-def hunk_lines(hunk: Node) -> Iterator[str]:
-    """The lines of a part of a diff, below their positions in both files."""
-    yield "@@ -{},{} +{},{} @@".format(*(as_count(hunk[name]) or 0 for name in HUNK))
-    yield from map(as_text, as_list(hunk["lines"]))
+LINE_NUMBER = regex(r"^ {0,9}[0-9]{1,9}(?:\u2192|\t)", re.MULTILINE)
 
 
 HUNK = ("oldStart", "oldLines", "newStart", "newLines")
