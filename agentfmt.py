@@ -3434,8 +3434,7 @@ class Translator:
         self.stamp: Any = None  # when it was written, as it says
         # The current run, or the last one.
         self.begun = False
-        self.latest = ""  # the type of the last event made, but errors and ends of tasks
-        self.latest_main = ""  # the same with ends of tasks, but not a sub-agent's
+        self.latest = ""  # the type of its last event, but errors, notices, and sub-agents' events
         self.silent_reason = ""  # why a success is none, if the agent says or does no more
         self.forget_run()
 
@@ -3552,11 +3551,8 @@ class Translator:
         new = self.maker.event_type(kind, subtype, *ids, raw, decoded, self.original, means)
         new.stamp = self.stamp
         self.events.append(new)
-        if kind != "error":
-            if subtype not in NOTICES:
-                self.latest = kind
-            if parent is None:
-                self.latest_main = kind
+        if not (kind == "error" or subtype in NOTICES or parent):
+            self.latest = kind
         return new
 
     def words(self, kind: str, text: str) -> Any:
@@ -3837,7 +3833,7 @@ class Saved(Translator):
         and no call is open."""
         if not self.in_turn:
             return
-        good = self.latest_main == "assistant" and not (
+        good = self.latest == "assistant" and not (
             self.calls or self.fatal_error or self.answer_due
         )
         took = self.took or elapsed(self.counted.first, self.counted.last)
@@ -4161,7 +4157,7 @@ class Claude(Translator):
         if self.resets and now and self.resets * 1000 > now:
             own["retry_after_ms"] = self.resets * 1000 - now
         repeats_host = own.get("result") == self.words_of_host != ""
-        if repeats_host and self.latest_main == "assistant":  # whose words are the answer
+        if repeats_host and self.latest == "assistant":  # whose words are the answer
             own.pop("result")
         for key in ("type", "subtype", "session_id"):
             own.pop(key, None)
@@ -4180,7 +4176,7 @@ class Claude(Translator):
         if answer and answer == self.words_of_host:
             if self.host_failed:
                 return f"its answer is only an error: {answer}", failure_in(answer)
-            if self.latest_main == "tool_call":
+            if self.latest == "tool_call":
                 return f"its answer is only its host's: {answer}", "unfinished"
         return self.unanswered() if self.stopped_agent else None
 
@@ -4417,7 +4413,7 @@ class SavedClaude(Saved, Claude):
     def work(self) -> None:
         """The agent works on a prompt, or without one."""
         if not self.parent:
-            if self.typed and not self.calls and self.latest_main == "assistant":
+            if self.typed and not self.calls and self.latest == "assistant":
                 self.end_turn("superseded by the next prompt")
             self.go_on()
             self.ask_all()
@@ -4890,7 +4886,7 @@ class SavedCodex(Saved, Codex):
         elif payload["type"] == "error":
             self.report_error(payload["message"], fatal=self.in_turn)
             return
-        elif answer is None and self.latest_main in ("system", "user"):
+        elif answer is None and self.latest in ("system", "user"):
             error = error or self.fatal_error or "the turn ended without an answer"
         self.stop(error, result=answer, duration_ms=as_count(payload["duration_ms"]))
 
