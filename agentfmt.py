@@ -66,10 +66,8 @@ Contents, in the order of the file, in seven wings:
     text output      progress: action lines and words; the status line of a terminal
     summaries        closing lines: how runs ended, and what they took
     Markdown         texts of others in a report, whose structure they can't change
-    report           runs as a tree: what was asked, said, thought and done, and how that ended
-    chapters         the tree in Markdown: the answer of a run first, its steps last
-    HTML             the sheet and the template of a page
-    page             the tree as a page: each call opens
+    report           runs as a tree: what was asked, said, thought and done; the tree in Markdown
+    page             the tree as a page: its sheet, and its template; each call opens
     outputs          json, stream-json, cursor; tables of runs and of calls
     traces           OpenTelemetry's spans of runs and calls
     trajectories     documents of what was said and done, for Harbor and Phoenix
@@ -12350,14 +12348,11 @@ def markdown_reader(*, calls: bool) -> Any:
 
 
 def tame(state: Any, *, calls: bool) -> None:
-    """Headings rank below the document's own, without gaps; nothing has a style attribute, which a
-    page's policy forbids; links send no referrer, and have no further ones inside."""
-    above = list[str]()  # the headings that a token stands below
+    """Headings rank below the document's own; nothing has a style attribute, which a page's policy
+    forbids; links send no referrer, and have no further ones inside."""
     for token in state.tokens:
-        if token.type == "heading_open":
-            above = [*itertools.takewhile(token.tag.__gt__, above), token.tag]
         if token.type in ("heading_open", "heading_close"):
-            token.tag = f"h{min(len(above) + 2 + calls, 6)}"
+            token.tag = f"h{min(int(token.tag[1]) + 2 + calls, 6)}"
         if style := token.attrs.pop("style", ""):  # of a cell
             token.attrs["align" if calls else "class"] = str(style).removeprefix("text-align:")
         depth = 0
@@ -12403,8 +12398,9 @@ INDENT = regex("^ +", re.MULTILINE)
 # ---------------------------------------------------------------- report
 #
 # A report for people as a tree: of each run what was asked, said, thought and done, and how it
-# ended. A form renders it once, at the end. What doesn't fit is left out of the tree before.
-# Events in, chapters of steps out. It must not know agents.
+# ended. A form renders it once, at the end. What doesn't fit is left out of the tree before. In
+# Markdown each run is a chapter, the answer first, its steps closed.
+# Events in, blocks of Markdown out. It must not know agents.
 
 
 def other_arguments(call: FinishedCall) -> str:
@@ -12503,13 +12499,13 @@ class Step(Struct, kw_only=True):
 
     @property
     def size(self) -> int:
-        """About how many bytes it takes."""
+        """About how many characters it takes."""
         line = self.act.target[:ITEM_COLUMNS], self.act.outcome[:ITEM_COLUMNS]
         texts = (self.text, *line, *self.images, *self.details.values())
-        return STEP_SIZE + len(encode_line("".join(texts)))
+        return STEP_SIZE + sum(map(len, texts))
 
 
-STEP_SIZE = 25  # bytes around its texts, or more
+STEP_SIZE = 25  # characters around its texts, or more
 
 
 def in_groups(steps: Iterable[Step]) -> Iterator[tuple[str, list[Step]]]:
@@ -12543,7 +12539,7 @@ class Chapter(Record):
         super().__init__(run)
         self.number = number  # of the runs in the report
         self.steps: list[Step] = []
-        self.missing: dict[str, int] = {}  # steps that are left out
+        self.missing = 0  # steps that are left out
         self.brief = False  # is there no room to name the files?
         self.title = ""  # the first line that was asked or said
 
@@ -12583,11 +12579,11 @@ class Chapter(Record):
             (parent.below if parent and not above else top).append(step)
         return top
 
-    def shrink(self, room: float) -> None:
-        """Leave out one thing after the other, until there is enough room: what good calls open,
-        what others do, the first steps, names of files, the ends of the answer and of the prompt,
-        and these."""
-        left, last = self.size, [step for step in (self.answer, self.asked) if step]
+    def shrink(self, left: int, room: float) -> int:
+        """Leave out one thing after the other, until so much is left: what good calls open, what
+        others do, the first steps, names of files, the ends of the answer and of the prompt, and
+        these. Returns how much is left."""
+        last = [step for step in (self.answer, self.asked) if step]
         for failed, step in itertools.product((False, True), self.steps):
             if left > room and step.details and step.act.failed is failed:
                 left -= step.size
@@ -12607,10 +12603,11 @@ class Chapter(Record):
         for step in last:
             if left > room:
                 left -= self.leave_out(step)
+        return left
 
     def leave_out(self, step: Step) -> int:
         self.steps.remove(step)
-        add_count(self.missing, NOUNS[step.kind])
+        self.missing += 1
         return step.size
 
     @property
@@ -12636,13 +12633,12 @@ class Chapter(Record):
         return said[0] if said and (self.run.succeeded or said[0] is self.steps[-1]) else None
 
     def left_out(self) -> str:
-        counts = [plural(number, noun) for noun, number in self.missing.items()]
-        if bare := sum(step.cut for step in self.steps):
-            counts.append(f"details of {plural(bare, 'call')}")
-        return f"{', '.join(counts)} left out" if counts else ""
+        steps = plural(self.missing, "step") if self.missing else ""
+        bare = sum(step.cut for step in self.steps)
+        details = f"details of {plural(bare, 'call')}" if bare else ""
+        return f"{join_facts((steps, details), ', ')} left out" if steps or details else ""
 
 
-NOUNS = {"asked": "message", "said": "message", "thought": "thought", "done": "call"}
 CHAPTER_SIZE = 400  # bytes around its steps
 FILES_OPEN, MOST_FILES = 10, 100  # in the table of a run
 LEAST_CHAPTER = 1000  # bytes, for which there is room, or a run isn't shown
@@ -12666,7 +12662,6 @@ class Document(Follower):
     def __init__(self, view: View, notes: Notes) -> None:
         super().__init__(view, notes)
         self.take_what_is_shown(view)
-        self.event_type = SpokenEvent if self.words else Event
         self.room = view.max_report or self.most
         self.begun = 0  # chapters so far
         self.chapters: list[Chapter] = []
@@ -12739,14 +12734,13 @@ class Document(Follower):
     def fit(self, kept: float) -> bool:
         """Leave out what the longest runs have no room for, so that this share of all is left; or a
         run, if nothing of any can be left out. Was there something?"""
-        sizes = sorted(part.size for part in self.chapters)
-        whole = sum(sizes)
+        sizes = [part.size for part in self.chapters]
+        longest, whole = sorted(sizes), sum(sizes)
         room = kept * whole
-        while sizes and sizes[0] * len(sizes) <= room:
-            room -= sizes.pop(0)
-        for part in self.chapters:
-            part.shrink(room / max(len(sizes), 1))
-        self.size = sum(part.size for part in self.chapters)
+        while longest and longest[0] * len(longest) <= room:
+            room -= longest.pop(0)
+        most = itertools.repeat(room / max(len(longest), 1))
+        self.size = sum(map(Chapter.shrink, self.chapters, sizes, most))
         if self.size == whole and self.begun > 1 and self.chapters:
             self.drop()
         return self.size < whole
@@ -12773,12 +12767,6 @@ def change_words(file: FileChange) -> str:
     lines = " ".join(f"{sign}{count}" for sign, count in signed if count)
     word = {"created": "new", "edited": ""}.get(file.change, file.change)
     return ", ".join(filter(None, (word, lines)))
-
-
-# ---------------------------------------------------------------- chapters
-#
-# The tree in Markdown: of each run a chapter, the answer first, its steps closed.
-# Chapters in, blocks of Markdown out. It must not know events.
 
 
 class Markdown(Document):
@@ -12922,10 +12910,11 @@ GOOD, BAD, RUNNING = "✅", "❌", "▶️"
 STATE_MARKS = {"ok": GOOD, "bad": BAD, "running": RUNNING}
 
 
-# ---------------------------------------------------------------- HTML
+# ---------------------------------------------------------------- page
 #
-# The tree as HTML: the sheet of a page, and its template, in which every value is escaped.
-# Constants, and how they are read. It must not know events.
+# A report as a page, on which the line of a call opens: what it was given, and what it returned.
+# Its sheet, and its template, in which every value is escaped.
+# Chapters in, HTML out. It must not know agents.
 
 
 SHEET = """
@@ -13013,8 +13002,6 @@ th, td { padding: .25rem .75rem .25rem 0; border-bottom: 1px solid var(--line); 
 img { display: block; align-self: start; max-width: 100%; max-height: 40rem; margin: .5rem 0;
   border: 1px solid var(--line); }
 html:has(:target) :is(.run, .act, .thought) { content-visibility: visible; }
-.link { opacity: 0; }
-.act :is(:hover, :focus-within) > .link, .act:hover > .link, .link:focus { opacity: 1; }
 :target:not(.run) { outline: 2px solid var(--link); outline-offset: -2px; }
 .inside { margin: .1rem 0 .75rem 1.5rem; scroll-margin-top: 6rem; }
 .below { padding-left: 1.25rem; border-left: 1px solid var(--line); }
@@ -13074,7 +13061,7 @@ PAGE = """\
 {% if step.span and scale %}{% set x, width = step.span|bar(scale) %}
 <svg class="when" aria-hidden="true"><rect x="{{ x }}%" width="{{ width }}%" height="100%"/></svg>
 {% endif %}
-{% if step.place %}<a class="time{{ '' if step|took else ' link' }}" href="#{{ step.place }}">
+{% if step.place %}<a class="time" href="#{{ step.place }}">
 {{- step|took or "#" ~ step.place }}</a>{% endif %}
 {% set tail = page.last_lines(step) %}
 {% if tail %}<span class="tail">{{ tail }}</span>{% endif %}
@@ -13261,12 +13248,6 @@ FILTERS: dict[str, Any] = {
     "title": title_of, "utc": lambda at: f"{utc(at):%Y-%m-%dT%H:%M:%SZ}",
     "verdict": lambda totals: verdict_of(totals).capitalize() or "No run",
 }  # fmt: skip
-
-
-# ---------------------------------------------------------------- page
-#
-# A report as a page, on which the line of a call opens: what it was given, and what it returned.
-# Chapters in, HTML out. It must not know agents.
 
 
 MIDDLE_CUT = PAGE_LINES, PAGE_TAIL

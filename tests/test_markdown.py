@@ -246,7 +246,7 @@ def test_words_are_markdown_but_no_html(words: str) -> None:
 
 @pytest.mark.parametrize(("words", "shown"), [
     pytest.param("Done. It's (nearly) fine", "Done. It's (nearly) fine", id="plain"),
-    pytest.param("# A\n> ### B", "<h4>A</h4>\n<blockquote>\n<h5>B</h5>\n</blockquote>",
+    pytest.param("# A\n> ### B", "<h4>A</h4>\n<blockquote>\n<h6>B</h6>\n</blockquote>",
         id="headings"),
     pytest.param("a <b> `<c>`", "<p>a &lt;b&gt; <code>&lt;c&gt;</code></p>", id="html"),
     pytest.param("```\nx\n\n y", "<pre><code>x&#10;&#10; y</code></pre>", id="open-fence"),
@@ -460,7 +460,7 @@ def many(count: int) -> Iterator[bytes]:
 
 
 def test_a_long_run_fits() -> None:
-    """First details are left out, then calls and messages, never the answer."""
+    """First details are left out, then steps, never the answer."""
     data = run_of(*many(1500), assistant("The answer."))
     text, short = report(data), report(data, "--max-report", "150K")
     assert len(short.encode()) <= 150 << 10
@@ -469,7 +469,7 @@ def test_a_long_run_fits() -> None:
     assert "The answer.\n" in short
     assert text.count("\n<li>") > 2900
     assert re.search(r"\*.*details of [0-9]+ calls left out\*", text)
-    assert re.search(r"\*[0-9]+ calls, [0-9]+ messages.* left out\*", short)
+    assert re.search(r"\*[0-9]+ steps.* left out\*", short)
 
 
 def test_a_command_of_several_lines_is_a_block() -> None:
@@ -605,7 +605,7 @@ def test_the_answer_goes_before_actions(actions: int) -> None:
         assert len(text.encode()) <= 5 * 1024
         assert text.count("word") >= min(words, 200)
         assert ("[cut: " in text) is (words > 500)
-        assert actions == 10 or "calls, " in text
+        assert actions == 10 or " steps" in text
 
 
 def test_the_verdict_is_there_if_nothing_else_fits() -> None:
