@@ -7209,11 +7209,7 @@ class Speech:
         """Take an assistant event; its text that wasn't said yet."""
         if event.parent_tool_use_id is not None:  # a sub-agent's words are not part of the answer
             return ""
-        content = event.message.content if event.message else None
-        if type(content) is list and len(content) == 1:
-            text: str = content[0].text or ""  # nearly always: it saves a call
-        else:
-            text = message_text(content)
+        text = message_text(event.message.content) if event.message else ""
         if event.timestamp_ms is None or event.model_call_id is not None:
             before, self.planned = self.whole, event.subtype == PLAN
             # Deltas of 2025 look the same, but state no time.
@@ -7521,9 +7517,7 @@ class RunNotes:
                 self.calls[call_id] = OpenCall(tool, given)
 
 
-def notes_of(run: Run | None) -> RunNotes:
-    if run is None:
-        return RunNotes()
+def notes_of(run: Run) -> RunNotes:
     notes: RunNotes = run.notes or RunNotes()
     run.notes = notes
     return notes
@@ -13312,7 +13306,7 @@ class Json(Writer):
     ORDER = "type subtype is_error duration_ms duration_api_ms result session_id request_id".split()
 
     def lines(self, events: Iterable[Event]) -> Iterator[bytes]:
-        speaker, say = None, notes_of(None).speech.say
+        speaker, say = None, Speech().say
         for event in events:
             run = event.run
             if event.type == "assistant":
@@ -13570,9 +13564,7 @@ class Trace(Record):
         self.key = "\0".join(map(str, (run.session, run.where, run.number, run.first_ms)))
         self.trace_id = parent[0] if parent else self.identity("trace", 32)
         self.root, self.parent = self.identity("run", 16), parent[1] if parent else None
-        # In milliseconds since 1970, as lines state it: when the first call began, and the last
-        # thing happened.
-        self.first: int | None = None
+        # When the last thing happened, in milliseconds since 1970, as lines state it.
         self.last: int | None = None
         self.ids: dict[str | None, int] = {}  # calls -> how many before them had the same ID
         self.above: dict[str | None, str] = {}  # nested calls -> those of their sub-agents
@@ -13643,16 +13635,14 @@ class Otlp(Follower):
             span = since, max(since, trace.last)
         if span is None:
             return self.time_by_clock(trace, took, call.start.started_at or time.monotonic())
-        trace.first = min(span[0], trace.first or span[0])
         trace.last = max(span[1], trace.last or span[1])
         return span, None if call.span else "unknown"
 
     def time_of_run(self, trace: Trace) -> tuple[tuple[int, int], str | None]:
-        """The same for the run, which holds its calls."""
+        """The same for the run."""
         took, first = trace.notes.totals.took, trace.run.started_ms
         if first is None:
             return self.time_by_clock(trace, took, trace.notes.since)
-        first = min(first, trace.first or first)
         return (first, max(first + took, trace.last or first)), None
 
     def time_by_clock(self, trace: Trace, took: int, since: float) -> tuple[tuple[int, int], str]:
