@@ -12663,7 +12663,7 @@ class Document(Follower):
 
     def outside(self, event: Any) -> None:
         if event.kind == IMPLIED:
-            self.made.append(self.report())
+            self.made += filter(None, [self.report()])  # nothing of nothing, without a newline
         elif event.kind == NO_RUN:
             run = Run(None, event.where)
             run.agent, run.reason = "", event.text
