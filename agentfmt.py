@@ -2799,9 +2799,16 @@ class Reader:
                     yield from found
                     return
                 found = Rejected(None, text[len(prefix) :])
-            elif wrapping[-1] != (expected or BARE)[-1]:
+            elif not self.is_damaged(text[len(prefix) :], wrapping):
                 found = NO_EVENT
         yield line.removesuffix(b"\n") + b"\n", found
+
+    def is_damaged(self, text: bytes, wrapping: Wrapping) -> bool:
+        """Is an object that can't be decoded wrapped as the others are, or a broken envelope?"""
+        if (expected := self.decide()) is None:
+            return not wrapping[-1]
+        broken = len(wrapping) == 1 < len(expected) and text[:2] == b'{"'
+        return broken or wrapping == expected
 
     def find_events(self, text: bytes) -> tuple[bytes, list[tuple[bytes, Event]] | Rejected]:
         """What stands before the events in a line, and each with its line. There may be several:

@@ -417,6 +417,19 @@ def test_a_level_may_differ(prefix: str) -> None:
         assert convert([*wrapped, stranger + b'{"type":"result"']).status == 0  # nor is it damage
 
 
+@pytest.mark.parametrize(
+    ("line", "status"),
+    [
+        pytest.param(docker(b"{ code: 1\n", "stderr"), 0, id="of the other stream"),
+        pytest.param(docker(b"{ code: 1\n"), 3, id="of its stream"),
+        pytest.param(b'{"log":"{', 3, id="a broken envelope"),
+        pytest.param(b"{ code: 1", 0, id="prose between envelopes"),
+    ],
+)
+def test_only_what_is_wrapped_as_the_agent_is_can_be_damaged(line: bytes, status: int) -> None:
+    assert convert(docker(BEGUN) + line.rstrip(b"\n") + b"\n" + docker(SUCCESS)).status == status
+
+
 @pytest.mark.parametrize("other", [*WRAPPINGS][1:])
 def test_an_end_alone_does_not_decide(other: str) -> None:
     """A stranger may print before the agent does."""
