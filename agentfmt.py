@@ -6252,13 +6252,9 @@ def is_kimis(own: dict[str, Any]) -> bool:
 GROK_TOOLS = word_set("run_terminal_command run_terminal_cmd search_replace list_dir")
 
 
-def has_groks_tools(line: dict[str, Any]) -> bool:
-    return not GROK_TOOLS.isdisjoint(map(as_text, as_list(line.get("tools"))))
-
-
 LOG_MEMBERS = word_set("level severity msg logger service pid hostname")
 AGENT_CHECKS: dict[str, Callable[[dict[str, Any]], bool]] = {
-    "grok": has_groks_tools,
+    "grok": lambda own: not GROK_TOOLS.isdisjoint(map(as_text, as_list(own.get("tools")))),
     "calls": has_calls,
     "kimi": is_kimis,
     "logged": lambda own: not LOG_MEMBERS.isdisjoint(own),
