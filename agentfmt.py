@@ -4559,9 +4559,8 @@ def without_context(text: str) -> str:
     return "".join([typed, *behind]).strip() if rest else text
 
 
-CONTEXT, CONTEXT_END = (
-    regex(rf"<{slash}(?:ide_[a-z_]{{1,40}}|system-reminder)>") for slash in ("", "/")
-)
+CONTEXT = regex(r"<(?:ide_[a-z_]{1,40}|system-reminder)>")
+CONTEXT_END = regex(r"</(?:ide_[a-z_]{1,40}|system-reminder)>")
 WARM_UP = "Warmup"  # what the host asks a sub-agent of its own, in the file of the session
 # What the host adds to what a person typed.
 SLASH_COMMAND = regex(r"/[\w:-]+(?: [^\n]*)?\Z")  # typed, as versions of 2026 save it
