@@ -9693,7 +9693,7 @@ INSERTED = regex(
     rb"(?i)\binsert\s+into\s+[\w.`\"\[\]\\]{1,80}\s*\(([^()]{1,1000})\)(?:\s|\\+n)*values(?:\s|\\+n)*"
 )
 ROW = regex(rb"(?:\s|\\+n|,)*\(((?:'[^'\n]{0,256}'|\"[^\"\n]{0,256}\"|[^()'\"]){0,2000})\)")
-FIELD = regex(rb"(?:'[^'\n]*'|\"[^\"\n]*\"|[^,'\"])+")
+FIELD = regex(rb"(?:((?:'[^'\n]*'|\"[^\"\n]*\")+)|[^,'\"])+")
 
 
 def cell_secret(name: str, text: bytes, begin: int, end: int) -> Iterator[Span]:
@@ -9712,8 +9712,8 @@ def sql_secrets(text: bytes) -> Iterator[Span]:
         while row := ROW.match(text, at):
             at = row.end()
             for name, field in zip(names, FIELD.finditer(text, *row.span(1)), strict=False):
-                if field[0].endswith((b"'", b'"')):
-                    yield from cell_secret(name, text, *field.span())
+                if field[1]:
+                    yield from cell_secret(name, text, *field.span(1))
 
 
 # ---------------------------------------------------------------- plain readings

@@ -531,7 +531,7 @@ PM echo "root:{}" | chpasswd @ echo 'bob:{}' | sudo chpasswd @ chpasswd <<< "bob
 PM sudo -S ls <<< "{}" @ sudo -S apt install x <<<'{}' @ echo -e '{}\\n{}' | passwd bob @ echo "{}" | passwd --stdin bob
 P  postgres://bob:{}@/db @ psql "postgres://bob:{}@/shop" @ mysql://bob:{}@/db @ DATABASE_URL=postgresql://bob:{}@/app?host=/run
 P  admin / {} @ user/pass: bob/{} @ login: bob / {} @ (user/pass: bob/{}) @ Log in with bob / {} @ a.b@example.org / {} @ username / password: bob / {}
-P  INSERT INTO users (name, password) VALUES ('bob', '{}'); @ insert into accounts(id,username,password) values (1,'bob','{}')
+P  INSERT INTO users (name, password) VALUES ('bob', '{}'); @ insert into accounts(id,username,password) values (1,'bob','{}') @ INSERT INTO users (name, password) VALUES ( 'bob', '{}' ), ( 'al', NULL ); @ insert into users (password, age) values ('{}'::text, 3)
 P  INSERT INTO `users` (`id`, `password`, `mail`) VALUES\n(1, '{}', 'x@y.z'),\n(2, '{}', 'y') @ IDENTIFIED WITH mysql_native_password BY '{}'
 P  ALTER USER bob WITH PASSWORD '{}'; @ alter role bob with password {} @ create user bob identified by {}; @ logged in with password {}
 P  new PDO($dsn, 'bob', '{}'); @ new mysqli('localhost', 'bob', '{}', 'shop'); @ getConnection(url, "bob", "{}") @ mysqli_connect('localhost', 'bob', '{}')
