@@ -3619,10 +3619,23 @@ class Translator:
         whole = maker.native and kind == "assistant"
         if self.said.begun and rest and kind == "assistant" and not whole:
             rest = self.said.line_break(self.parent) + rest
-        if rest or delta or whole:
+        if rest or delta:
             part = self.words(kind, text if whole else rest)
             if whole and delta and maker.blanks:
                 part.timestamp_ms = CERTAIN_DELTA
+        elif whole:
+            with self.only_printed():
+                self.words(kind, text)
+
+    @contextlib.contextmanager
+    def only_printed(self) -> Iterator[None]:
+        """Make events of a line that says nothing new, only where it is printed: they mean as much
+        as it does elsewhere, without any."""
+        latest, reason, event = self.latest, self.silent_reason, self.event
+        yield
+        self.latest, self.silent_reason = latest, reason
+        for part in self.events:
+            part.kind = event.kind if event.type in ACT_TYPES else self.aside
 
     def think(self, text: Any, *, delta: bool = False) -> None:
         self.say(text, "thinking", delta=delta)
@@ -4818,8 +4831,9 @@ class SavedCodex(Saved, Codex):
             if new:
                 self.go_on()
                 self.item(item, kind, done=True)
-            elif self.maker.native and self.in_turn:
-                self.item(item, kind, done=True)
+            elif self.maker.native:
+                with self.only_printed():
+                    self.item(item, kind, done=True)
 
     def called(self, payload: Node) -> None:
         """A call; the arguments are JSON in a text, a text, or an object."""
@@ -5144,9 +5158,12 @@ class Droid(Translator):
             self.begin_message(line["id"])
             say = self.ask if line["role"] == "user" else self.say
             say(line["text"])
-        elif kind == "reasoning" and (line["id"] != self.thought or self.maker.native):
+        elif kind == "reasoning" and line["id"] != self.thought:
             self.thought = line["id"]
             self.think(line["text"])
+        elif kind == "reasoning" and self.maker.native:
+            with self.only_printed():
+                self.think(line["text"])
         elif kind == "tool_call":
             self.call(line["id"], line["toolName"] or line["toolId"], line["parameters"])
         elif kind == "tool_result":
@@ -7532,6 +7549,7 @@ class Notes:
         self.reporter = reporter
         self.total = Totals()
         self.so_far: dict[Any, float] = {}  # what all runs of a session took, by what and place
+        self.outside = dict[str, int]()  # redactions outside any run, until one ends
         self.sums = False  # does a writer read totals?
 
     def keep(self, events: Iterable[Event], writers: Sequence[Any]) -> Iterable[Event]:
@@ -7543,7 +7561,7 @@ class Notes:
         for event in events:
             run = event.run
             if event.hidden and self.sums and not event.unprinted:
-                add_counts((notes_of(run).totals if run else self.total).redactions, event.hidden)
+                add_counts(notes_of(run).totals.redactions if run else self.outside, event.hidden)
             if run is None:
                 self.note_outside(event)
                 yield event
@@ -7565,12 +7583,15 @@ class Notes:
         if event.kind == IMPLIED:  # the end of the input
             self.total.rejected = self.reporter.counts
             self.total.unused = self.reporter.unused
+            add_counts(self.total.redactions, self.outside)
         self.total.runless += event.kind == NO_RUN and event.type is None
         self.total.command_failed |= event.type == COMMAND_END
 
     def note_end(self, event: Event, run: Run, notes: RunNotes) -> None:
         """Note how a run ended."""
         totals = notes.totals
+        add_counts(totals.redactions, self.outside)
+        self.outside = {}
         place = run.session, "" if notes.sums_up else run.file
         states = event.type == "result" or event.kind == IMPLIED
         numbers = numbers_in(details(event) if states else {}, NUMBERS)
@@ -13312,7 +13333,7 @@ class Json(Writer):
         for event in events:
             run = event.run
             if event.type == "assistant":
-                if run is not speaker:
+                if run and run is not speaker:
                     speaker, say = run, notes_of(run).speech.say
                 say(event)
             elif event.type in SEGMENT_ENDS and run:

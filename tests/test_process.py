@@ -142,7 +142,6 @@ RESULT_LINE = (
     pytest.param("json", result(), RESULT_LINE, id="json"),
     pytest.param("text", b"{\n" + completed()[1:], READ_LINE, id="documents"),
     pytest.param("text", b"[\n" + completed(), READ_LINE, id="array"),
-    pytest.param("text", b"[" + completed()[:-1], READ_LINE, id="array on a line"),
     pytest.param("text", b"\xef\xbb\xbf\n" + completed(), READ_LINE, id="BOM"),
     pytest.param("text", b"a | " + completed(), READ_LINE, id="prefix"),
 ])  # fmt: skip
