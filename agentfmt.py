@@ -4232,6 +4232,8 @@ class Claude(Translator):
         marks = line.each("tool_result_meta")
         kinds = (mark["non_execution_kind"] for mark in marks if mark["id"] == identity)
         kind = "denied" if identity in self.denied else next(kinds, "")
+        if not kind and result["status"] == "cancelled":
+            kind = "rejected"
         if result["isAsync"] is True or result["status"] == "async_launched":
             self.running.add(identity)
             self.start_task(
@@ -7925,7 +7927,7 @@ def started_by(words: Sequence[str], hidden: str, *, fed: Fed = None) -> Iterato
     if any(word.startswith(replaced) for word in rest):
         raise UnclearError
     hidden = hidden or hidden_by(program, rest)
-    rest = completed_words(rest) if program in FEEDERS else rest
+    rest = completed_words(program, rest) if program in FEEDERS else rest
     starter = Starter(program, rest, hidden, fed)
     inner = [at for at in range(begin, len(rest)) if not NO_PROGRAM.match(rest[at])]
     if len(rest) > MAX_INNER and (inner or program in SCRIPTS):
@@ -7965,7 +7967,8 @@ class Starter(NamedTuple):
             if name.startswith(UNKNOWN):  # one word, if it may be the value of an option
                 sure = place or (value and (program in VALUED or rest[at - 1][:2] == "--"))
                 if first and not sure:
-                    yield ShellCommand([ANY_WORD if behind else UNKNOWN, *behind], hidden)
+                    unsure = behind and program != "sudo"  # of which all options are known
+                    yield ShellCommand([ANY_WORD if unsure else UNKNOWN, *behind], hidden)
             elif first and not argument:
                 why = hidden or (program if OF_A_LINE.search(name) else "")  # a script, as a word
                 yield from started_by([word, *behind], why, fed=self.fed)
@@ -8062,7 +8065,7 @@ def first_inner(program: str, rest: Sequence[str]) -> int:
 NOWHERE = 1 << 30
 
 
-def completed_words(rest: Sequence[str]) -> list[str]:
+def completed_words(program: str, rest: Sequence[str]) -> list[str]:
     """The words of xargs or parallel, with UNKNOWN where they put in what they read."""
     marks = (
         (word[match.end() :] or behind).replace(UNKNOWN, "")
@@ -8072,7 +8075,9 @@ def completed_words(rest: Sequence[str]) -> list[str]:
     mark = next(marks, "{")
     marked = (word.replace(UNKNOWN, "").replace(mark, f"{UNKNOWN}{{}}") for word in rest)
     words = [UNKNOWN if word.startswith(":::") else word for word in marked]
-    return words if all(map(NO_PROGRAM.match, rest)) else [*words, UNKNOWN]
+    numbers = program == "xargs"  # with -n 1 alone, it only prints
+    bare = all(NO_PROGRAM.match(word) or (numbers and word.isdigit()) for word in rest)
+    return words if bare else [*words, UNKNOWN]
 
 
 def hidden_by(program: str, rest: Sequence[str]) -> str:
