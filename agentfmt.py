@@ -13955,11 +13955,16 @@ def make_maker(
 
 
 def unread_types(
-    writer: Writer, only: Sequence[Selector], drop: Sequence[Selector], *, thinking: bool
+    writer: Writer,
+    only: Sequence[Selector],
+    drop: Sequence[Selector],
+    *,
+    thinking: bool,
+    redacts: bool,
 ) -> tuple[str, ...]:
     """The types of words that nothing is to become of."""
     thinking = thinking or any(choice.names("thinking") for choice in only)
-    heard = writer.words or isinstance(writer, RunTable)  # a reason hides what words told
+    heard = writer.words or redacts  # a reason hides what words told
     reads = {"assistant": heard, "thinking": writer.thinking and thinking}
     whole = [choice for choice in drop if len(choice.terms) == 1] if writer.prints_events else ()
     return tuple(
@@ -14024,7 +14029,7 @@ def convert(
     """
     writer, others = make_writers(to, view, notes := Notes(reporter))
     kind = SpokenEvent if redaction or fail_unless else writer.event_type
-    unread = unread_types(writer, only, drop, thinking=thinking)
+    unread = unread_types(writer, only, drop, thinking=thinking, redacts=redaction is not None)
     counts = limits is not None and limits.counts
     silent = not (writer.words or writer.thinking or fail_on or fail_unless or counts)
     writers = writer, *(other for other, _ in others)

@@ -1009,6 +1009,13 @@ def test_messages_show_no_value_that_is_known(told: str, flags: tuple[str, ...])
         assert COPIED[:6] not in ended.stdout.decode() + ended.stderr
 
 
+@pytest.mark.parametrize("flags", [("-q",), ("-q", "-s"), ("-t", "calls"), ("-t", "runs")])
+def test_a_reason_hides_what_words_told_that_nothing_prints(flags: tuple[str, ...]) -> None:
+    data = init() + assistant(f"Its password: {COPIED}\n") + UNSAFE["reason"]
+    ended = redact(data, *flags, "-r", "secrets")
+    assert COPIED not in ended.stdout.decode() + ended.stderr
+
+
 @pytest.mark.parametrize("path", CAPTURES)
 def test_messages_about_recordings_show_no_value_that_is_known(path: str) -> None:
     """Whatever they are about: each line is damaged, repeated in prose, or cut off."""
