@@ -2436,11 +2436,10 @@ def read_frames(
         if source.documents:
             source.at = 0
             yield from document_frames(itertools.chain((frame,), frames), limit)
-        elif isinstance(frame, RejectedPiece) or frame.strip(BLANKS + BOM):
-            yield frame
+            return
+        yield frame
+        if isinstance(frame, RejectedPiece) or frame.strip(BLANKS + BOM):
             yield from frames
-        else:
-            yield frame
 
 
 def line_frames(arriving: Iterable[bytes], limit: int) -> Iterator[Frame]:
@@ -2671,7 +2670,7 @@ class Rejected(NamedTuple):
 
 
 NO_EVENT = Rejected(None)
-# What came off a line: of an envelope the kind of its prefix, its place and stream; at last the
+# What came off a line: of each envelope the kind of its prefix, its place and stream; at last the
 # kind of the object's prefix.
 Wrapping: TypeAlias = "tuple[str, ...]"
 BARE: Wrapping = ("",)
@@ -2844,6 +2843,8 @@ class Reader:
 def prefix_kind(prefix: bytes) -> str:
     """What the prefixes of a log collector's lines have in common: everything but numbers, levels,
     and the names of months, days, halves of a day and time zones."""
+    if not prefix:
+        return ""  # nearly always
     text = prefix.decode("utf-8", "replace")
     kind = re.sub(r"[0-9]+(?:[.,:][0-9]+)*", "0", VARYING.sub("0", text))
     return " ".join(kind.split()) or ("blank" if text else "")
@@ -8265,7 +8266,7 @@ def event_commands(event: Event) -> Iterator[Sequence[str]]:
 
 
 def commands_of(event: Event) -> Iterator[ShellCommand]:
-    """Raises UnclearError."""
+    """The commands that a call of a shell runs. Raises UnclearError."""
     if event.type != "tool_call" or tool_of(event)[0] != "shell":
         return
     for name, group in call_groups(event):
@@ -10156,9 +10157,11 @@ class Scanner:
         spans, assigned = list[Span](), [*self.assigned(bare)]
         for _ in range(ROUNDS):
             hits = [(finder, span) for finder in finders for span in finder(bare)]
+            if not hits:
+                break
             spans = merged(spans + [span for _, span in hits])
             finders = [*dict.fromkeys(finder for finder, _ in hits)]
-            bare = mask(bare, spans) if hits else bare
+            bare = mask(bare, spans)
         spans = merged(spans + assigned)
         if self.copies is not None:
             spans += [*shown_in(text, self.copies), *self.copies.taught(text, spans, whole=whole)]
@@ -11877,7 +11880,8 @@ class Text(Follower):
         self.kind = ""  # of the last line: asked, said or done; ended or answered, of a run
         self.blank = 0  # empty lines of words that no other line of theirs has followed yet
         self.last.waits, self.last.open = True, self.open
-        self.kept: TextRecord | None = None  # of the run of the current event
+        self.nobody = TextRecord(Run(None, ""))  # of events outside any run
+        self.kept = self.nobody  # of the run of the current event
         self.prefix = ""  # of its lines
         self.file = ""  # below whose heading the last line stands
         self.at: int | None = None  # when the last event was, in milliseconds since 1970
@@ -11894,7 +11898,7 @@ class Text(Follower):
         return kept
 
     def outside(self, event: Event) -> None:
-        kept = TextRecord(Run(None, ""))
+        kept = self.nobody
         self.show_run(event, kept)
         if event.type == "tool_call" and event.subtype == "completed":
             event.finished_call = FinishedCall(event)
@@ -11920,7 +11924,7 @@ class Text(Follower):
     def apart(self, kind: str) -> None:
         """What stands before a line: an empty line behind an answer and, on a terminal, between the
         prompts, words and actions of a run, and behind it; the name of another FILE."""
-        run_file = self.kept.run.file if self.kept else ""
+        run_file = self.kept.run.file
         file = run_file if run_file and self.view.headings else self.file
         named = file != self.file
         if self.kind != kind or named:
@@ -13896,8 +13900,9 @@ def make_writers(to: str, view: View, notes: Notes) -> tuple[Writer, Beside]:
         aside = view._replace(out=view.err, actions="stdout", messages="none", headings=False)
         others.append((Text(aside, notes), notes.reporter.write_output))
     if view.summary:
-        out = notes.reporter.out.lines.append, notes.reporter.write_output
-        others.append((Summary(view, notes), out[view.summary == "stderr"]))
+        reporter, beside = notes.reporter, view.summary == "stdout"
+        write = reporter.out.lines.append if beside else reporter.write_output
+        others.append((Summary(view, notes), write))
     return WRITERS[to](view, notes), others
 
 
