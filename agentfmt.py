@@ -2517,11 +2517,16 @@ def document_frames(frames: Iterable[Frame], limit: int) -> Iterator[Frame]:
 
 
 CUT_OFF = "the document ends too early"
-BRACES = regex(rb'[{}]|"[^"\\]*(?:\\.[^"\\]*)*"?')
+A_STRING = rb'"[^"\\]*(?:\\.[^"\\]*)*"?'
+STRINGS, BRACES = regex(A_STRING), regex(rb"[{}]|" + A_STRING)
 
 
 def at_braces(line: bytes, depth: int) -> Iterator[tuple[bytes, int]]:
     """A line in parts that begin and end where objects do, and how many braces are open then."""
+    bare = STRINGS.sub(b"", line) if b"{" in line or b"}" in line else b""
+    if (closed := bare.count(b"}")) < depth:  # nearly always
+        yield line, depth + bare.count(b"{") - closed
+        return
     begin = 0
     for mark in BRACES.finditer(line):
         before, depth = depth, max(depth + (mark[0] == b"{") - (mark[0] == b"}"), 0)
@@ -2711,19 +2716,25 @@ class Reader:
 
     def events_of(self, lines: list[bytes]) -> Iterable[tuple[bytes, Any]]:
         """The lines of a block with their events, decoded all at once where that is possible."""
-        if self.decide() != BARE:
+        expected = self.decide()
+        if expected != BARE and (expected or self.named):
             return self.read_one_by_one(lines)
         try:  # msgspec doesn't validate the strings that it skips
             b"".join([line for line in lines if not line.isascii()]).decode()
             with spare_levels():
-                return zip(lines, [*map(self.decode, lines)], strict=True)
+                events = [*map(self.decode, lines)]
         except DECODE_ERRORS:
             return self.read_one_by_one(lines)
+        if expected is None:
+            if any(event.type is None or event.type in COLLECTED for event in events):
+                return self.read_one_by_one(lines)
+            self.last, self.alone = BARE, True
+        return zip(lines, events, strict=True)
 
     def read_one_by_one(self, lines: list[bytes]) -> Iterator[tuple[bytes, Any]]:
-        """The same line by line, for a block with a difficult one, or before a run: damage affects
-        that line alone."""
-        begin, decided = self.source.at, self.decide()
+        """The same line by line, for a block with a difficult one, or with envelopes: damage
+        affects that line alone."""
+        begin = self.source.at
         for number, line in enumerate(lines):
             if not (text := line.strip(BLANKS)):
                 continue
@@ -2732,9 +2743,6 @@ class Reader:
                 if stripped(text):
                     yield line.removesuffix(b"\n") + b"\n", NO_EVENT
                 continue
-            if not decided and self.decide() == BARE:
-                yield from self.events_of(lines[number:])
-                return
             for pair in self.peel(line):
                 self.source.at = begin + number
                 yield pair
