@@ -6527,7 +6527,7 @@ class Runs:
             self.outside_run(session, event)
         elif run is None or (run.begun and kind == INIT):
             if run:
-                self.close_unfinished(session, f"superseded by another init at {self.file.where()}")
+                self.end_unfinished(session, f"superseded by another init at {self.file.where()}")
                 self.file.prose = ""
             self.start(session, event)
         else:
@@ -6691,6 +6691,7 @@ class Runs:
             run.last_act = str(event.type)
 
     def judge(self, session: Session, event: Event) -> None:
+        """The verdict that a terminal event states, unless a limit or a gate says otherwise."""
         run, failure = event.run, failure_of(event)
         if event.session_id not in (None, run.session):  # only the last line names it
             run.session = event.session_id
@@ -6698,83 +6699,80 @@ class Runs:
         self.check_denials(run, event)
         if self.limits.counts:
             self.check_budget(run, event)
+        idle = run.agent == Cursor.name and not run.called and is_idle(Node(details(event)))
         if self.limits.reached:
             failure = self.limits.reached, "error"
-        idle = failure is None and run.agent == Cursor.name and not run.called
-        if idle and is_idle(Node(details(event))):  # its result has all words
+        elif failure is None and idle:  # its result has all words
             failure = IDLE, "error"
-        unmet = "; ".join(
-            f"no event matched --fail-unless {choice.text}{run.nearly.get(choice.text, '')}"
-            for choice in run.unmet
-        )
         self.file.prose = ""
-        if failure is None and not (unmet or run.matches or run.over):
-            run.succeeded, run.failure = True, None
-            self.end(session)
+        if failure is None:
+            unmet = "; ".join(
+                f"no event matched --fail-unless {choice.text}{run.nearly.get(choice.text, '')}"
+                for choice in run.unmet
+            )
+            good = not (unmet or run.matches or run.over)
+            self.end(session, None if good else unmet, None if good else "matched")
             return
-        stated = self.redacted(*failure or ("", ""), run)
+        why = self.redacted(*failure, run)
         if event.subtype == IN_THE_MIDDLE:
-            stated = "; ".join([stated, *self.open_calls(run)])
+            why = "; ".join([why, *self.open_calls(run)])
         run.retry_ms = as_count(details(event).get("retry_after_ms"))
-        if failure and failure[0]:
-            run.failure = stated_failure(event, failure[0])
-        if stated or not (unmet or run.matches or run.over):
-            why = stated or run.error or "its result does not say that it succeeded"
-            self.fail(session, why, run.failure or "error", stated=True)
-        else:
-            self.fail(session, unmet, "matched")
+        word = stated_failure(event, failure[0]) if failure[0] else run.failure
+        why = why or run.error or "its result does not say that it succeeded"
+        self.end(session, why, word or "error", stated=True)
 
     # How runs end.
 
-    def end(self, session: Session) -> None:
+    def end(
+        self,
+        session: Session,
+        why: str | None = None,
+        failure: str | None = None,
+        *,
+        stated: bool = False,
+    ) -> None:
+        """End a run: well, or as failed if there is a reason, with a word for it, unless a match of
+        --fail-on or an exceeded budget comes first. ``stated``: the agent says why."""
         run, session.run = cast("Run", session.run), None
-        run.ended = True
-        if run.events > 1 or not run.succeeded:
+        run.ended, run.succeeded = True, why is None
+        if run.events > 1 or why is not None:
             session.file.has_lines_of_run = True
         run.calls.clear()  # they refer to the run, and events are not collected
         run.failed.clear()
         self.reporter.report_unshown(self.file)
         run.rejected += self.file.take_counts()
-
-    def fail(self, session: Session, why: str, failure: str, *, stated: bool = False) -> None:
-        """End a run as failed: ``why``, and a word for it, unless a match of --fail-on or an
-        exceeded budget comes first. ``stated``: the agent says why."""
-        run = cast("Run", session.run)
-        self.end(session)
-        why = CLASSES_AROUND.sub(lambda match: match[1] or match[2], why) if stated else why
-        matched, shown = describe_matches(run.matches), excerpt_reason(why) if stated else why
-        failure = "matched" if matched else "budget" if run.over else failure
-        run.reason = "; ".join(filter(None, (run.over, why, matched)))
+        if why is not None:
+            shown, matched = why, describe_matches(run.matches)
+            if stated:
+                why = CLASSES_AROUND.sub(lambda match: match[1] or match[2], why)
+                shown = excerpt_reason(why)
+            failure = "matched" if matched else "budget" if run.over else failure
+            run.reason = "; ".join(filter(None, (run.over, why, matched)))
+            self.failures.append((run, "; ".join(filter(None, (run.over, shown, matched)))))
         run.failure = failure
-        self.failures.append((run, "; ".join(filter(None, (run.over, shown, matched)))))
-
-    def close_unfinished(
-        self, session: Session, why: str, failure: str | None = None, *, stated: bool = False
-    ) -> None:
-        """Fail a run without a terminal event."""
-        self.missing_ends.append(implied_end(session.run))
-        self.fail(session, why, failure or "unfinished", stated=stated)
 
     def end_unfinished(self, session: Session, why: str = "") -> None:
-        """Fail the run, if any, of a session that is over, for a reason if one is given."""
-        run = session.run
+        """Fail the run, if any, of a session that is over without a terminal event, for a reason if
+        one is given."""
+        run, failure, stated = session.run, None, False
         if run is None:
             return
-        if why:
-            self.close_unfinished(session, why)
-            return
-        self.reporter.catch_up(session.file)
-        if known := self.limits.reached or run.error:
-            failure = failure_in(self.limits.reached) or run.failure
-            self.close_unfinished(session, known, failure, stated=True)
-            return
-        whys = [f"ended without a result after {plural(run.events, 'event')}"]
-        whys += self.open_calls(run)
-        if run.nobodys:
-            whys.append(f"the result at {run.nobodys} names no session, and doesn't count")
-        if session.file.prose:
-            whys.append(session.file.prose)
-        self.close_unfinished(session, "; ".join(whys), failure_in(session.file.prose))
+        if not why:
+            self.reporter.catch_up(session.file)
+            why, failure = self.limits.reached, failure_in(self.limits.reached)
+            if not why and run.error:
+                why, failure = run.error, run.failure
+            stated = why != ""
+        if not why:
+            whys = [f"ended without a result after {plural(run.events, 'event')}"]
+            whys += self.open_calls(run)
+            if run.nobodys:
+                whys.append(f"the result at {run.nobodys} names no session, and doesn't count")
+            if session.file.prose:
+                whys.append(session.file.prose)
+            why, failure = "; ".join(whys), failure_in(session.file.prose)
+        self.missing_ends.append(implied_end(run))
+        self.end(session, why, failure or "unfinished", stated=stated)
 
     def end_file(self) -> Iterator[Event]:
         """The verdict of a FILE, after those of its runs, and what stands for one without a run."""
