@@ -2098,18 +2098,24 @@ def running_action(call: OpenCall, here: str) -> Action:
 
 
 NOTICES = ("task_notification", "warning", "blocked")  # subtypes of events that action lines tell
+RECONNECTING = "Reconnecting..."  # how Codex says that it tries again
 
 
 def notice_action(event: Event) -> Action | None:
-    """The action that the end of a background task becomes, a warning, or what the agent needs of
-    somebody, unless its line is untranslated."""
-    if event.subtype not in NOTICES or event.kind != OTHER or event.unprinted:
+    """The action that the end of a background task becomes, a warning, what the agent needs of
+    somebody, or that it tries again to reach its model, unless its line is untranslated."""
+    retries = event.type in ("retry", "error")
+    if event.unprinted or not (retries or (event.subtype in NOTICES and event.kind == OTHER)):
         return None
     notice = Node(details(event))
+    message, delay = as_text(notice["message"])[:MAX_TARGET], as_count(notice["retry_delay_ms"])
+    if retries:
+        tries = event.type == "retry" or delay is not None or message.startswith(RECONNECTING)
+        long = format_duration(delay) if delay else ""
+        return Action("Waiting for the API", message, long) if tries else None
     if event.subtype != "task_notification":
         label = (event.subtype or "").capitalize()
-        blocked = event.subtype == "blocked"
-        return Action(label, as_text(notice["message"])[:MAX_TARGET], failed=blocked)
+        return Action(label, message, failed=event.subtype == "blocked")
     status, took = as_text(notice["status"]), as_count(notice["duration_ms"])
     failed = status not in ("", "completed", "success")
     what = "background task" if notice["title"] else "subagent"
@@ -7442,25 +7448,10 @@ def add_count(counts: dict[str, Any], name: str, number: float = 1) -> str:
 KNOWN_TYPES = CURSOR_TYPES | {"stream_event", "rate_limit_event"}
 
 
-class Wait(Struct):
-    """What is noted while an agent waits for the API of its model: how often it tries again."""
-
-    since: float  # by our clock
-    stated: int | None  # milliseconds since 1970, as its first event states
-    until: int | None = None  # as its last event states
-    retries: int = 0
-    delay: int = 0  # milliseconds, where lines state them
-
-
-RECONNECTING = regex(r"Reconnecting\.\.\.")  # Codex
-WAITS = ("connection", "retry", "error")  # types of events that tell of waits
-
-
 class RunNotes:
     """What is noted of a run."""
 
     def __init__(self) -> None:
-        self.wait: Wait | None = None
         self.speech = Speech()
         self.cwd = ""
         self.calls: dict[str | None, OpenCall] = {}
@@ -7486,38 +7477,10 @@ class RunNotes:
                 self.begin(event)
         elif event.type == "interaction_query":
             self.ask(event)
-        elif event.type in WAITS:
-            self.wait_for(event)
         elif event.type == "system" and event.subtype == "init":
             told = details(event)
             self.cwd = first_text(told.get("cwd"))
             self.sums_up = "claude_code_version" in told  # it stands where that is so
-
-    def wait_for(self, event: Event) -> None:
-        """Note that the agent tries again to reach the API of its model."""
-        if event.unprinted:
-            return
-        told = Node(details(event))
-        delay, message = as_count(told["retry_delay_ms"]), as_text(told["message"])
-        retry = event.type == "retry" or delay is not None or RECONNECTING.match(message)
-        if retry or (event.type == "connection" and event.subtype != "reconnected"):
-            self.wait = self.wait or Wait(time.monotonic(), line_time(event))
-            self.wait.retries += bool(retry)
-            self.wait.delay += delay or 0
-        if self.wait:
-            self.wait.until = line_time(event) or self.wait.until
-
-    def end_wait(self, event: Event) -> Action | None:
-        """The action that a wait becomes, which an event ends: it took what lines state, else what
-        the clock has shown."""
-        wait = self.wait
-        if wait is None or event.type in WAITS:
-            return None
-        self.wait = None
-        took = wait.delay or elapsed(wait.stated, line_time(event) or wait.until)
-        took = took or round(1000 * (time.monotonic() - wait.since))
-        long = f" {format_clock(took / 1000)}" if took >= 1000 else ""
-        return Action(f"Waited{long} for the API", "", plural(wait.retries, "retry", "retries"))
 
     def begin(self, event: Event) -> None:
         call = self.calls.get(event.call_id)
@@ -11645,9 +11608,6 @@ class LastLine:
             rest = f"  {format_clock(took)}" if took >= 1 else ""
             if len(calls) > 1:
                 rest += f"  (+{len(calls) - 1} more)"
-        elif waits := [wait for run in self.open if (wait := notes_of(run).wait)]:
-            took, tries = now - waits[0].since, plural(waits[0].retries, "retry", "retries")
-            what, rest = f"Waiting for the API {format_clock(took)}", f"  ({tries})"
         elif self.open and silent >= 1:
             what = f"Thinking {format_clock(silent)}"
         elif self.waits and now - self.begun >= 1:
@@ -11790,8 +11750,9 @@ class Follower(Writer):
             if not event.unprinted and event.parent_tool_use_id is None:
                 self.think(event, kept)
             return
-        if kept.thoughts or kept.notes.wait:
-            self.end_pause(event, kept)
+        if kept.thoughts:
+            self.end_words(kept, join_surrogates("".join(kept.thoughts)), "thought")
+            kept.thoughts.clear()
         if event.type == "assistant":
             new = kept.notes.speech.say(event) if self.words else ""
             if new:
@@ -11819,14 +11780,6 @@ class Follower(Writer):
             kept.words.clear()
         kept.thoughts.append(event.text or "")
         kept.begun = kept.begun or event
-
-    def end_pause(self, event: Any, kept: Any) -> None:
-        """What the agent thought, and how long it waited, before an event."""
-        if kept.thoughts:
-            self.end_words(kept, join_surrogates("".join(kept.thoughts)), "thought")
-            kept.thoughts.clear()
-        if self.detail and (waited := kept.notes.end_wait(event)):
-            self.notice(kept, waited)
 
     def end_lines(self, kept: Any) -> None:
         """Words have come that end a line."""

@@ -188,10 +188,10 @@ STREAMS: dict[str, Stream] = {
     "codex-failure-twice": fails([*THREAD, {"type": "error", "message": WRAPPED},
         {"type": "turn.failed", "error": {"message": WRAPPED}}], "failed: No such model."),
     "codex-error-that-passes": ok([*THREAD, {"type": "error", "message": "Reconnecting... 1/5"}, command(),
-        TURN_ENDED], "Waited for the API (1 retry)", "{shell} ls (exit 0)"),
+        TURN_ENDED], "Waiting for the API Reconnecting... 1/5", "{shell} ls (exit 0)"),
     "codex-error-that-passed-and-killed": fails([*THREAD, {"type": "error", "message": "Reconnecting... 1/5"},
         command(), item("agent_message", identity="i2", text="So.")], "failed: ended without a result after 5 events",
-        "Waited for the API (1 retry)", "{shell} ls (exit 0)"),
+        "Waiting for the API Reconnecting... 1/5", "{shell} ls (exit 0)"),
     "codex-killed": fails([*THREAD, command("item.started", status="in_progress")], "1 call open"),
     "codex-second-turn-killed": ends([*THREAD, TURN_ENDED, THREAD[1]], (1, 1, 1), "ended without a result"),
     "codex-line-comes-again": ok([*THREAD, command(), command(), TURN_ENDED], "{shell} ls (exit 0)"),
@@ -435,11 +435,11 @@ STREAMS: dict[str, Stream] = {
         "failed: No such model."),
     "claude-killed-while-it-waits": fails([CLAUDE_INIT,
         claude("system", subtype="api_retry", attempt=1, error_status=401, error="authentication_failed")],
-        "failed: authentication_failed 401", "Waited for the API (1 retry)"),
+        "failed: authentication_failed 401", "Waiting for the API authentication_failed 401"),
     "claude-killed-after-it-waited": fails([CLAUDE_INIT,
         claude("system", subtype="api_retry", attempt=1, error_status=429, error="rate_limit"),
         says("assistant", use(command="ls")), says("user", returned())], "failed: ended without a result after 4 events",
-        "Waited for the API (1 retry)", "{shell} ls"),
+        "Waiting for the API rate_limit 429", "{shell} ls"),
     "claude-api-error": ok([CLAUDE_INIT,
         says("assistant", {"type": "text", "text": "Overloaded."}, error="overloaded"),
         says("assistant", {"type": "text", "text": "Done."}), CLAUDE_OK]),
@@ -659,7 +659,7 @@ def test_what_a_stream_means(name: str) -> None:
     assert [results.stdout.count(b"\n"), results.stderr.count(" failed: ")] == runs
     assert detailed.lines == [*map(spelled, progress)]
     assert convert(data).stdout.count(b"\n") == len(
-        [line for line in progress if not re.search("inish|{begin|Waited for the API", line)]
+        [line for line in progress if not re.search("inish|{begin|Waiting for the API", line)]
     )
     assert why in detailed.stderr
     assert why or not detailed.stderr
