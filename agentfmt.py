@@ -174,7 +174,6 @@ KEPT_PROSE = 100  # others kept: one may be the reason of a failure; no private 
 SESSION_PREFIX = 8  # characters of a session ID that messages show
 NAMES_SHOWN = 5  # names that a message lists: open calls, types
 LINES_OF_AN_AGENT = 3  # of unknown types, beside the end of a run: fewer may be a wrapper's
-MAX_HELD_MESSAGES = 1000  # messages that wait for the end of a table on a terminal
 TELLTALE = 12  # bytes of a known value whose occurrence triggers the full search
 SHORTEST = 8  # characters: shorter values of variables or --secrets-file aren't hidden
 DEFAULT_WIDTH = 200  # columns of an action line without a terminal
@@ -355,14 +354,6 @@ def format_duration(milliseconds: int) -> str:
 
 def format_clock(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 59.5 else format_duration(round(seconds) * 1000)
-
-
-def format_time(seconds: float) -> str:
-    """A time that somebody chose: "90 s" is "1 min 30 s", and 600 "10 min"."""
-    minutes, rest = divmod(seconds, 60)
-    hours, minutes = divmod(int(minutes), 60)
-    parts = ((hours, "h"), (minutes, "min"), (rest, "s"))
-    return " ".join(f"{number:g} {unit}" for number, unit in parts if number) or "0 s"
 
 
 def utc(milliseconds: float) -> Any:
@@ -998,14 +989,14 @@ class Limits:
             lasting.append(LEFT)
         self.since = {item: self.since.get(item, now) for item in lasting}
         if self.max_time is not None:
-            yield self.begun + self.max_time, f"not over after {format_time(self.max_time)}"
+            yield self.begun + self.max_time, f"not over after {self.max_time:g} s"
         if self.max_call is not None and calls:
             longest = min(calls, key=self.since.__getitem__)
-            took = format_time(self.max_call)
+            took = f"{self.max_call:g} s"
             yield self.since[longest] + self.max_call, f"{calls[longest]()} did not end in {took}"
         if self.max_idle is not None and not calls:
             still = f", and in the background: {', '.join(background)}" if background else ""
-            took = format_time(self.max_idle)
+            took = f"{self.max_idle:g} s"
             yield self.heard + self.max_idle, f"silent for {took} with no call open{still}"
         if (STAYED, over) in self.since:
             yield self.since[STAYED, over] + self.grace, STAYED
@@ -2246,8 +2237,7 @@ class Reporter:
         self.unused = redaction.scanner.unused if redaction.scanner else 0
         self.damaged = self.failed = self.has_error = False
         self.stopped_at = ""  # where a signal stopped the reading, and what was open there
-        self.held: list[bytes] | None = None  # lines that wait for the end of a table
-        self.shows_failures = False  # that table shows why runs failed
+        self.shows_failures = False  # a table on the same terminal shows why runs failed
 
     def status(self) -> int:
         if self.has_error:
@@ -2268,9 +2258,6 @@ class Reporter:
     def write(self, line: bytes) -> bool:
         """Write a line; False on a full disk. Who has closed stderr, or reads it no more, doesn't
         want it."""
-        if self.held is not None and len(self.held) < MAX_HELD_MESSAGES:
-            self.held.append(line)
-            return True
         self.out.write_lines()
         self.out.last.erase()
         try:
@@ -2278,12 +2265,6 @@ class Reporter:
         except OSError as error:
             return error.errno != errno.ENOSPC
         return True
-
-    def release(self) -> None:
-        """Write what has waited."""
-        held, self.held = self.held or (), None
-        for line in held:
-            self.write(line)
 
     def error(self, text: str) -> None:
         self.has_error = True
@@ -2451,34 +2432,29 @@ def read_frames(
 def line_frames(arriving: Iterable[bytes], limit: int) -> Iterator[Frame]:
     """Blocks of whole lines; a line that is too long is rejected in pieces."""
     tail, cut = io.BytesIO(), False  # the incomplete line; was its beginning rejected?
-    try:
-        for chunk in arriving:
-            if not chunk:
-                yield b""
-                continue
-            if cut:
-                end = chunk.find(b"\n") + 1
-                yield RejectedPiece(chunk[: end or None])
-                chunk = chunk[end or len(chunk) :]
-                cut = not end
-            end = chunk.rfind(b"\n") + 1
-            while end:  # a large line is yielded alone and without LF, so that it is never copied
-                large = tail.tell() > BLOCK
-                stop = chunk.find(b"\n") + 1 if large else end
-                tail.write(memoryview(chunk)[: stop - large])
-                block, tail = tail.getvalue(), io.BytesIO()
-                chunk, end = chunk[stop:], end - stop
-                for frame in (block,) if len(block) <= limit else io.BytesIO(block):
-                    whole = frame.removesuffix(b"\n") + b"\n" if len(frame) > limit + 1 else b""
-                    yield RejectedPiece(whole, too_long(limit)) if whole else frame
-            tail.write(chunk if tail.tell() else chunk.lstrip(b"\0"))
-            if tail.tell() > limit:
-                yield RejectedPiece(tail.getvalue(), too_long(limit))
-                tail, cut = io.BytesIO(), True
-    except Interrupted:  # a line may lack nothing but its end
-        if not cut and decoded(tail.getvalue()) is not None:
-            yield tail.getvalue()
-        raise
+    for chunk in arriving:
+        if not chunk:
+            yield b""
+            continue
+        if cut:
+            end = chunk.find(b"\n") + 1
+            yield RejectedPiece(chunk[: end or None])
+            chunk = chunk[end or len(chunk) :]
+            cut = not end
+        end = chunk.rfind(b"\n") + 1
+        while end:  # a large line is yielded alone and without LF, so that it is never copied
+            large = tail.tell() > BLOCK
+            stop = chunk.find(b"\n") + 1 if large else end
+            tail.write(memoryview(chunk)[: stop - large])
+            block, tail = tail.getvalue(), io.BytesIO()
+            chunk, end = chunk[stop:], end - stop
+            for frame in (block,) if len(block) <= limit else io.BytesIO(block):
+                whole = frame.removesuffix(b"\n") + b"\n" if len(frame) > limit + 1 else b""
+                yield RejectedPiece(whole, too_long(limit)) if whole else frame
+        tail.write(chunk if tail.tell() else chunk.lstrip(b"\0"))
+        if tail.tell() > limit:
+            yield RejectedPiece(tail.getvalue(), too_long(limit))
+            tail, cut = io.BytesIO(), True
     if cut:
         yield RejectedPiece(b"\n")
     elif tail.tell():
@@ -13358,8 +13334,6 @@ class Table(Follower):
         super().__init__(view, notes)
         self.prose = view.out.fd is not None
         self.grid = Grid(view.out, self.columns) if self.prose else None
-        if self.prose and view.err.fd is not None:  # messages would part the rows
-            notes.reporter.held = []
 
     def add(self, row: Mapping[str, Any]) -> None:
         self.made += self.grid.encode([row]) if self.grid else (encode_json(row),)
@@ -13385,7 +13359,7 @@ class RunTable(Table):
 
     def __init__(self, view: View, notes: Notes) -> None:
         super().__init__(view, notes)
-        notes.reporter.shows_failures = notes.reporter.held is not None
+        notes.reporter.shows_failures = self.prose and view.err.fd is not None
         self.words = self.final = view.messages == "final"
 
     def outside(self, event: Any) -> None:
@@ -14608,7 +14582,6 @@ def read(
         if child:
             report_command(child, reporter)
     finally:
-        reporter.release()
         if child:
             child.stop()
 
@@ -14628,7 +14601,7 @@ def report_command(child: Child, reporter: Reporter) -> None:
     if limits.gate:
         reporter.message(f"{name} was ended: {escape(limits.gate)}")
     elif limits.stayed:
-        took, last = format_time(limits.grace), "output" if reporter.failed else "result"
+        took, last = f"{limits.grace:g} s", "output" if reporter.failed else "result"
         reporter.message(f"{name} was ended: it did not exit within {took} of its {last}")
     elif limits.ending and reporter.failed:
         reporter.message(limits.ending)

@@ -275,14 +275,11 @@ def test_deadlines() -> None:
     assert limits_at(3, idle, max_idle=10).near(3) == ""
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds", "shown"),
-    [("90", 90, "1 min 30 s"), ("90s", 90, "1 min 30 s"), ("10m", 600, "10 min"),
-     ("1h30m", 5400, "1 h 30 min"), ("0.5", 0.5, "0.5 s"), ("0", 0, "0 s")],
-)  # fmt: skip
-def test_times(text: str, seconds: float, shown: str) -> None:
+@pytest.mark.parametrize(("text", "seconds"), {
+    "90": 90, "90s": 90, "10m": 600, "1h30m": 5400, "0.5": 0.5, "0": 0,
+}.items())  # fmt: skip
+def test_times(text: str, seconds: float) -> None:
     assert agentfmt.parse_time(text) == seconds
-    assert agentfmt.format_time(seconds) == shown
 
 
 @pytest.mark.parametrize("text", ["", "m", "10x", "-1", "1m2h", "nan", "1 h", "1e3"])

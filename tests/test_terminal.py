@@ -298,13 +298,13 @@ def test_every_failure_is_told_once(data: bytes, why: str) -> None:
 
 
 @pytest.mark.parametrize("table", ["runs", "calls"])
-def test_messages_stand_below_a_table(table: str) -> None:
+def test_messages_beside_a_table(table: str) -> None:
     data = init() + completed() + b"{x\n" + init() + completed() + result()
     seen, _ = on_terminal(data, "-t", table, "--color", "never")
     shown = seen.decode().replace("\r\x1b[K", "").splitlines()
     told = [line.startswith("agentfmt: ") for line in shown if line]
     said = 1 if table == "runs" else 2  # rows of runs say why they failed
-    assert told == [False] * 3 + [True] * said
+    assert told == [True] * said + [False] * 3  # the first rows wait for the titles
 
 
 @pytest.mark.parametrize(("runs", "titles"), [
