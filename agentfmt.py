@@ -155,6 +155,7 @@ EXIT_HELP = """Exit status:
   1                   a run failed, or there was no run at all
   2                   usage error, or an input or output error
   3                   every run succeeded, but some lines could not be read
+  126, 127            the command of --run can't be executed, or doesn't exist
   129, 130, 141, 143  SIGHUP, SIGINT, SIGPIPE, SIGTERM"""
 
 BLOCK = 64 * 1024  # bytes per read: the capacity of a pipe, and small enough for the cache
@@ -10461,7 +10462,7 @@ COUNTS[""] = COUNTS
 SHAPE = members(
     """
     word: apiKeySource permissionMode query_type status converted_from failure
-    name: type subtype
+    name: type subtype tools
     reference: session_id unnamed_session call_id model_call_id request_id parent_tool_use_id
     model: model models
     digits: timestamp_ms duration_ms duration_api_ms is_error attempt is_resume total_cost_usd
@@ -14032,7 +14033,7 @@ A_TIME = r"(?:(\d{1,5})h)?(?:(\d{1,7})m)?(?:(\d{1,9}(?:\.\d{1,3})?)s?)?"
 TIMES = "one such as 90, 90s, 10m, 1h30m"
 parse_time = parser("time", rf"(?!\Z){A_TIME}", TIMES, seconds_of)
 parse_limit = parser("time", rf"(?=.*[1-9]){A_TIME}", TIMES, seconds_of)  # nothing takes no time
-parse_count = parser("number", "([0-9]{1,9})", "a number of lines", int)
+parse_count = parser("number", "([0-9]{1,9})", "a whole number", int)
 parse_pattern = parser(
     "pattern", r"([\w.-]+)=(.+)", "NAME=REGEX, such as ticket='TICKET-[0-9]{6}'",
     lambda *pair: pair,
@@ -14868,6 +14869,12 @@ PACKAGES = {"re2": "google-re2", "markdown_it": "markdown-it-py"}  # what has an
 # Options of other programs -> agentfmt's.
 OPTION_HINTS = dict.fromkeys(("--output-format", "--format"), "--to FORMAT, such as -t json")
 OPTION_HINTS |= dict.fromkeys(("--output", "-o"), "> FILE, such as -t html > x.html")
+OPTION_HINTS |= {
+    "--agent": "--from AGENT",
+    "--filter": "--only SELECTOR",
+    "--timeout": "--max-time",
+}
+OPTION_HINTS |= {"--session": "--only session=NAME", "--last": "--only run=-1"}
 OPTION_HINTS |= {f"--{to}": f"--to {to}" for to in WRITERS}
 
 

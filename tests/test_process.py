@@ -520,7 +520,7 @@ def test_a_fifo_is_a_file(begin: Begin, tmp_path: Any) -> None:
     ([f"{HERE}/sample.ndjson", "/nonexistent"], "/nonexistent: No such"),  # before it reads
     *((["--max-wait", time], f"invalid time {time!r}: expected one such as 90, 90s, 10m, 1h30m")
       for time in ("abc", "-1", "nan", "1x")),
-    *((["--tail", number], f"invalid number {number!r}: expected a number of lines")
+    *((["--tail", number], f"invalid number {number!r}: expected a whole number")
       for number in ("abc", "-1", "1.5", "")),
 ])  # fmt: skip
 def test_usage(args: list[str], message: str) -> None:
