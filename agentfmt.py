@@ -1327,7 +1327,7 @@ RUN_FAILURES = {
         r"(?i)max(?:imum)?[ _-]?(?:(?:number of|allowed|session|agent|tool|steps?|api)[ _-]?)*"
         r"(?:turn|step|action|iteration|budget|cost)|(?:turn|step|iteration|cost)s? limit"
         r"|\b(?:stopped|finished): max|\bbudget (?:\w+ ){0,2}(?:exceed|reach|exhaust|spent)"
-        r"|(?:exceed|reach|exhaust|over)\w* (?:\w+ ){0,3}budget\b|\bcredit balance is too low"
+        r"|(?:exceed|reach|exhaust|over)\w{0,9} (?:\w+ ){0,3}budget\b|\bcredit balance is too low"
         r"|\binsufficient[ _](?:balance|funds)|\bpayment required"
     ),
     "overloaded": (

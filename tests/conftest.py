@@ -32,6 +32,7 @@ if kept and "PYTHONPYCACHEPREFIX" not in os.environ:
     )
     atexit.register(shutil.rmtree, os.environ["PYTHONPYCACHEPREFIX"], ignore_errors=True)
 # In CI the examples are always the same: what fails there has to fail again.
+kept["suppress_health_check"] = [hypothesis.HealthCheck.too_slow]  # on a busy machine
 hypothesis.settings.register_profile(
     "quick", max_examples=30, deadline=None, derandomize="CI" in os.environ, **kept
 )

@@ -19,7 +19,8 @@ import struct
 import subprocess
 import sys
 import termios
-from collections.abc import Iterable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -256,6 +257,17 @@ def start(*args: str, **options: Any) -> subprocess.Popen[bytes]:
     )
 
 
+def signaled_again(process: subprocess.Popen[bytes], code: int) -> int:
+    """The status of a process that was sent a signal, and gets another: as often as needed, since
+    two that come before it runs are one."""
+    give_up = time.monotonic() + TIMEOUT
+    while process.poll() is None:
+        assert time.monotonic() < give_up
+        process.send_signal(code)
+        time.sleep(0.1)
+    return process.wait()
+
+
 # ---------------------------------------------------------------- terminals
 
 GLYPHS = {"LC_ALL": "C.UTF-8"}
@@ -310,7 +322,7 @@ def on_terminal(
 def read_terminal(terminal: int, until: bytes = b"nothing that is ever written") -> bytes:
     seen = b""
     while until not in seen:
-        assert select.select([terminal], [], [], 30)[0], seen
+        assert select.select([terminal], [], [], TIMEOUT)[0], seen
         try:
             chunk = os.read(terminal, 65536)
         except OSError:  # Linux says so that the other end is closed
@@ -555,6 +567,30 @@ def limit(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.signal(signal.SIGVTALRM, before)
+
+
+def check_linear(work: Callable[[float], object], seconds: float) -> None:
+    """Raises Hung if work, done for a share of its size, isn't linear in that: the whole takes
+    longer than so many seconds of computing, and half of it, in three tries, seven times as long
+    as an eighth. On a machine that is slow or busy only the first is true."""
+    try:
+        with limit(seconds):
+            work(1)
+    except Hung:
+        if not any(in_proportion(work, seconds) for _ in range(3)):
+            raise
+
+
+def in_proportion(work: Callable[[float], object], seconds: float) -> bool:
+    try:
+        with limit(seconds):
+            begun = time.process_time()
+            work(1 / 8)
+        with limit(7 * max(time.process_time() - begun, 0.001)):
+            work(1 / 2)
+    except Hung:
+        return False
+    return True
 
 
 # ---------------------------------------------------------------- values of any shape

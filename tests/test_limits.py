@@ -20,6 +20,7 @@ from support import (
     ENVIRON,
     IMPATIENT,
     ROOT,
+    TIMEOUT,
     assistant,
     claude,
     completed,
@@ -28,6 +29,7 @@ from support import (
     result,
     returned,
     run,
+    signaled_again,
     start,
     started,
     use,
@@ -64,6 +66,14 @@ class Case(NamedTuple):
     said: str = ""  # a part of the messages
     options: str = ""
 
+    def slower(self, times: int) -> Case:
+        """The same with longer times: those that have a point."""
+
+        def longer(text: str) -> str:
+            return re.sub(r"\b\d+\.\d\b", lambda number: f"{float(number[0]) * times:g}", text)
+
+        return Case(longer(self.script), self.status, longer(self.said), longer(self.options))
+
 
 HANGS = "did not exit within 0.3 s of its"
 SILENT = "failed: timed out: silent for 0.5 s with no call open"
@@ -78,17 +88,17 @@ CASES = {
     "stays": Case("$S; exec sleep 60", 0, f"sh was ended: it {HANGS} result", "--grace 0.3"),
     "ignores SIGTERM": Case("trap '' TERM; $S; sleep 60", 0, HANGS, "--grace 0.3"),
     "closes its output": Case("$S; exec >&- 2>&-; sleep 60", 0, HANGS, "--grace 0.3"),
-    "goes on": Case("$S; sleep 1; $S", 0, "", "--grace 3 --max-idle 3"),
+    "goes on": Case("$S; sleep 0.2; $S", 0, "", "--grace 1.0 --max-idle 1.0"),
     "leaves a process": Case("sleep 60 & $S"),
     "leaves a group": Case("timeout 99 sleep 60 & $S"),
     "leaves a quiet process": Case("sleep 60 >/dev/null 2>&1 & $S"),
     "is silent": Case("$O | head -n 1; sleep 60", 1, SILENT, "--max-idle 0.5"),
     "says nothing": Case("sleep 60", 1, "sh: timed out: silent for 0.5 s", "--max-idle 0.5"),
-    "works silently": Case("$O; sleep 1; $S | tail -n 4", 0, "", "--max-idle 0.5"),
+    "works silently": Case("$O; sleep 1.0; $S | tail -n 4", 0, "", "--max-idle 0.5"),
     "works too long": Case("$O; sleep 60", 1, "timed out: read a did not end in 0.5 s",
                            "--max-call 0.5"),
-    "endless": Case("$O; while :; do $S | sed -n 5p; done", 1, "timed out: not over after 1 s",
-                    "--max-time 1"),
+    "endless": Case("$O; while :; do $S | sed -n 5p; done", 1, "timed out: not over after 1.0 s",
+                    "--max-time 1.0"),
     "a server that stays": Case("$B; sleep 60", 0, SERVES, "--grace 0.2 --max-idle 0.5"),
     "a task that ends": Case("$B; sleep 0.5; echo \"$W\"; exec sleep 60", 0, HANGS, "--grace 0.3"),
     "matches a gate": Case("$O; exec sleep 60", 1, "sh was ended: --fail-on read matched at sh:2",
@@ -121,13 +131,20 @@ def shell(tmp_path: Path) -> dict[str, str]:
 @pytest.mark.parametrize("name", CASES)
 def test_a_command(name: str, shell: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(support, "COMMAND", [sys.executable, "-c", IMPATIENT])
-    case, begun = CASES[name], time.monotonic()
+    try:
+        check(CASES[name].slower(1), shell)
+    except AssertionError:  # on a busy machine what takes no time takes some
+        check(CASES[name].slower(8), shell)
+
+
+def check(case: Case, shell: dict[str, str]) -> None:
+    begun = time.monotonic()
     with nothing_left(case.script) as script:
         ended = run("-q", *case.options.split(), "--run", "sh", "-c", script, env=shell)
         assert ended.status == case.status, ended.stderr
         assert case.said in ended.stderr
         assert case.said or not ended.stderr
-        assert time.monotonic() - begun < 30  # of what sleeps for twice as long
+        assert time.monotonic() - begun < 50  # of what sleeps for longer
 
 
 def test_what_a_command_leaves_may_tidy_up(shell: dict[str, str], tmp_path: Path) -> None:
@@ -178,10 +195,12 @@ def test_a_signal_reaches_the_command(
         process = start("-q", "--tee", "/dev/stderr", "--run", "sh", "-c", marked, env=shell)
         assert process.stderr
         process.stderr.readline()  # the command runs
-        for code in codes:
+        first, *second = codes
+        process.send_signal(first)
+        if second:
             time.sleep(0.3)
-            process.send_signal(code)
-        process.communicate(timeout=30)
+            signaled_again(process, *second)
+        process.communicate(timeout=TIMEOUT)
         assert process.returncode == status
 
 
@@ -191,7 +210,7 @@ def test_last_words_behind_a_signal_are_read(shell: dict[str, str]) -> None:
     assert process.stdout
     begun = [process.stdout.readline() for _ in range(4)]
     process.send_signal(signal.SIGTERM)
-    rest, _ = process.communicate(timeout=30)
+    rest, _ = process.communicate(timeout=TIMEOUT)
     assert b"".join([*begun, rest]).splitlines() == [
         *WHOLE.encode().splitlines()[:4],
         WHOLE.encode().splitlines()[-1],
@@ -204,7 +223,7 @@ def test_a_reader_that_goes_away_ends_the_command(shell: dict[str, str]) -> None
         assert process.stdout
         process.stdout.readline()
         process.stdout.close()
-        assert process.wait(timeout=30) == 128 + signal.SIGPIPE
+        assert process.wait(TIMEOUT) == 128 + signal.SIGPIPE
         assert process.stderr
         process.stderr.close()
 
@@ -249,7 +268,7 @@ def test_a_limit_holds_for_a_pipe(options: tuple[str, ...], why: str) -> None:
     row = process.stdout.readline().decode()
     process.stdin.close()
     process.stdin = None
-    _, said = process.communicate(timeout=30)
+    _, said = process.communicate(timeout=TIMEOUT)
     assert process.returncode == 1
     assert f"failed: timed out: {why}\n" in said.decode()
     assert f'"reason":"timed out: {why}","failure":"timeout"' in row

@@ -4,6 +4,7 @@ exit status. What a stream becomes is asked elsewhere, in process."""
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import pty
 import re
@@ -12,9 +13,11 @@ import shlex
 import shutil
 import signal
 import stat
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -44,6 +47,7 @@ from support import (
     result,
     run,
     run_of,
+    signaled_again,
     start,
     user,
     whole_run,
@@ -419,9 +423,16 @@ def test_a_second_signal_does_not_wait(begin: Begin) -> None:
     process.send_signal(signal.SIGTERM)
     time.sleep(0.1)
     assert process.poll() is None
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(TIMEOUT) in (-signal.SIGTERM, 143)
+    assert signaled_again(process, signal.SIGTERM) in (-signal.SIGTERM, 143)
     feeder.join()
+
+
+def wait_until_full(pipe: Any) -> None:
+    """Until what it holds grows no more."""
+    held, now = -1, 0
+    while not now or held != now:
+        time.sleep(0.3)
+        held, (now,) = now, struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))
 
 
 HANGING = """
@@ -451,7 +462,7 @@ def test_a_signal_ends_what_hangs(
     if second:
         time.sleep(0.2)
         assert process.poll() is None
-        process.send_signal(second)
+        assert signaled_again(process, second) == -signal.SIGTERM
     assert process.wait(TIMEOUT) == -signal.SIGTERM
 
 
@@ -823,8 +834,7 @@ def test_one_signal_ends_it_though_nobody_reads(
         process = begin("-t", to, option, value, stdin=file)
         assert process.stdout
         assert process.stderr
-        select.select([process.stdout, process.stderr], [], [], 30)
-        time.sleep(2)  # until the pipe is full
+        wait_until_full(process.stderr if option == "--actions" else process.stdout)
         process.send_signal(signal.SIGTERM)
         assert process.wait(TIMEOUT) in (-signal.SIGTERM, 128 + signal.SIGTERM)
         process.communicate()

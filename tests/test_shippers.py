@@ -85,7 +85,7 @@ class Rsyslog:
         return [json.loads(line)["n"] for line in self.out.read_bytes().splitlines()]
 
     def wait_for(self, count: int) -> None:
-        limit = time.monotonic() + 20
+        limit = time.monotonic() + TIMEOUT
         while self.out.read_bytes().count(b"\n") < count and time.monotonic() < limit:
             time.sleep(0.1)
 
@@ -164,7 +164,7 @@ def test_the_entrypoint_of_a_sidecar(folder: Path) -> None:
     wait_for(out, init("b"))
     time.sleep(0.5)
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=10)
+    process.communicate(timeout=TIMEOUT)
     assert out.read_bytes().startswith(whole_run() + init("b"))
     assert b"token [REDACTED:github-token]" in out.read_bytes()
 
@@ -177,7 +177,7 @@ def test_the_entrypoint_of_an_agent(folder: Path) -> None:
     while got.count(b"\n") < 7:
         got += os.read(process.stdout.fileno(), 65536)
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=10)
+    process.communicate(timeout=TIMEOUT)
     assert process.returncode == 1  # the run that the signal cut short has failed
 
 
@@ -188,5 +188,5 @@ def test_the_entrypoint_has_the_status_of_an_agent_whose_run_succeeded(
     (folder / "stream").write_bytes(whole_run())
     (folder / "bin" / "agent").write_text(f"#!/bin/sh\ncat stream; exit {status}\n")
     process = shell(folder, displays(SIDECAR, "Containers")[1])
-    process.communicate(timeout=10)
+    process.communicate(timeout=TIMEOUT)
     assert process.returncode == status

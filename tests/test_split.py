@@ -17,6 +17,7 @@ from planting import GRAMMARS, PEM, Planted, hide, made, pem, redact, stands_in
 from support import (
     SAME,
     SESSION,
+    TIMEOUT,
     assistant,
     completed,
     event,
@@ -403,7 +404,7 @@ def test_a_signal_in_the_middle_of_a_secret(code: int) -> None:
     process.stdin.flush()
     got = [process.stdout.readline(), process.stdout.readline()]  # the second has left
     process.send_signal(code)
-    rest, _ = process.communicate(timeout=20)
+    rest, _ = process.communicate(timeout=TIMEOUT)
     assert process.returncode == 128 + code
     assert words(got[1]) == "done\n"
     assert said(rest) == [MARKER]

@@ -981,14 +981,12 @@ def test_the_last_line_grows_with_the_words(last: agentfmt.LastLine) -> None:
 
 
 def test_the_last_line_ticks_while_nothing_comes() -> None:
-    """Seen until the third second: the clock went on, and no event came."""
+    """Seen until the third second: the clock went on, and no event came. A busy machine may miss
+    one."""
     seen, _ = on_terminal(spelled(*SHELL), "--color", "never", until=b"2 s", env=GLYPHS)
     lines = seen.decode().split("\r\x1b[K")
-    assert [line[4:] for line in lines[:3]] == [
-        RUNNING.decode(),
-        f"{RUNNING.decode()}  1 s",
-        f"{RUNNING.decode()}  2 s",
-    ]
+    assert all(re.fullmatch(rf".*{RUNNING.decode()}(  \d+ s)?", line) for line in lines[:-1])
+    assert lines[-2].endswith("2 s")
 
 
 def test_what_is_said_shows_as_it_grows() -> None:
