@@ -3251,7 +3251,7 @@ class Counted:
         self.tokens: dict[str, int] = {}  # of all steps, and of sub-agents
         self.messages: dict[Any, dict[str, int]] = {}  # those of the last messages, by their IDs
         self.sizes: dict[Any, int] = {}  # characters of the last messages
-        self.undercounted: set[Any] = set()  # messages whose lines count few tokens of their output
+        self.unknown: dict[Any, Sequence[str]] = {}  # counts that a message does not state
         self.dollars: float | None = None
         self.models: tuple[str, ...] = ()  # all that worked, sub-agents' too
         self.first_model: Any = None  # as the init states it; it may be the last run's
@@ -3262,7 +3262,7 @@ class Counted:
 
     def usage(self) -> dict[str, int]:
         """The tokens, as far as they are known."""
-        left = ("outputTokens",) if self.undercounted else ()
+        left = {name for names in self.unknown.values() for name in names}
         return {name: count for name, count in self.tokens.items() if name not in left}
 
     def use_model(self, model: str) -> None:
@@ -3346,7 +3346,6 @@ def structured_answer(result: Mapping[str, Any]) -> str:
 
 KINDS = dict.fromkeys(("user", *ACT_TYPES), ACT) | {"result": END}
 PLAN = "plan"  # the subtype of words that a question of the agent's holds
-ANOTHER = object()  # stands for the ID of a message that differs from all others
 CERTAIN_DELTA = object()  # a ``timestamp_ms``: the event is a delta, not a replay
 
 
@@ -3383,14 +3382,14 @@ class Translator:
     Each agent's class overrides ``read``, which makes the moves of a line. What it remembers of a
     run are the attributes in ``of_run``: the next one begins with those of the class.
 
-    By type of line, ``places`` are the paths of words, ``fragments`` those of pieces that another
-    line repeats. ``names_session`` says where lines name the session if not in session_id ("":
-    those of any type). Lines of ``delta_types`` hold nothing but pieces of words; those of
-    ``own_types`` are no other agent's, whatever they hold (no ends: these have to show whose they
-    are); those of ``saved_types`` belong to a saved session, which they may name. Where its
-    ``init_names`` the session, other lines may lack it; ``named_late``: only the last line names
-    it; ends of the types in ``named_ends`` always name it; ``takes_strays``: its errors may come
-    before all else, and name nobody.
+    By type of line, ``places`` are the paths of pieces of words, ``fragments`` those of other
+    pieces that another line repeats. ``names_session`` says where lines name the session if not in
+    session_id ("": those of any type). Lines of ``delta_types`` hold nothing but pieces of words;
+    those of ``own_types`` are no other agent's, whatever they hold (no ends: these have to show
+    whose they are); those of ``saved_types`` belong to a saved session, which they may name. Where
+    its ``init_names`` the session, other lines may lack it; ``named_late``: only the last line
+    names it; ends of the types in ``named_ends`` always name it; ``takes_strays``: its errors may
+    come before all else, and name nobody.
     """
 
     name: ClassVar[str]
@@ -3419,7 +3418,6 @@ class Translator:
         self.session = session
         self.unnamed: str | None = None  # what keeps its lines together if no session does
         self.skipped_types = tuple(self.delta_types) if maker.silent else ()
-        self.names_agent = False  # an event showed whose it is
         self.has_aside = False  # lines showed that there was a run, but nothing else of it
         self.cwd: Any = None  # as lines state it, if no init does
         self.model: Any = None  # the agent's own, of the last line that names one
@@ -3505,9 +3503,10 @@ class Translator:
         if not event.session_id:
             event.session_id = self.session
         if maker.native:
-            places = self.places.get(event.type or "", SPOKEN_PLACES)
-            self.original = OriginalLine(event.raw, places)
-            self.blank_fragments(*self.fragments.get(event.type or "", ()))
+            kind = event.type or ""
+            if maker.blanks and (fragments := self.fragments.get(kind)):
+                event.raw = blank_strings(event.raw, fragments)
+            self.original = OriginalLine(event.raw, self.places.get(kind, ()))
         line = Node(details(event))
         self.stamp = line["timestamp"]
         if line.value and not strange:  # it isn't nested too deeply
@@ -3517,8 +3516,6 @@ class Translator:
             if self.counted.first is None:
                 self.counted.first = self.stamp
         if self.events:
-            if not self.names_agent:
-                self.mark_agent(self.events[0])
             return self.events
         if event.kind is ACT and event.type not in ACT_TYPES:
             event.kind = EARLY if early and not self.saved else self.aside
@@ -3526,13 +3523,6 @@ class Translator:
         event.original = self.original
         event.unprinted = not maker.native and event.type not in CURSOR_ALONE
         return (event,)
-
-    def mark_agent(self, event: Event) -> None:
-        """Let a conversion show whose lines it was made of, even if their init did not."""
-        self.names_agent = True
-        if self.maker.converts and not self.begun and event.raw:
-            event.raw = with_member(event.raw, "converted_from", self.agent)
-            event.decoded = None
 
     def make(self, kind: str, subtype: str | None = None, /, **members: Any) -> None:
         self.add(make_line(kind, subtype, self.session, members))
@@ -3595,9 +3585,10 @@ class Translator:
         if not self.begun or self.ended:
             self.begin(**members)
 
-    def begin_message(self, identity: Any = ANOTHER) -> None:
-        """The words that follow belong to a message; they begin a line behind another message's."""
-        self.said.begun[self.parent] = object() if identity is ANOTHER else identity
+    def begin_message(self, identity: Any = None) -> None:
+        """The words that follow belong to a message; they begin a line behind another message's.
+        One without an ID differs from all others."""
+        self.said.begun[self.parent] = object() if identity is None else identity
 
     def ask(self, text: Any) -> None:
         self.said.spoken.clear()
@@ -3803,11 +3794,6 @@ class Translator:
         """What is said of a call from here on only repeats, or is no action."""
         if identity := as_text(identity):
             remember(self.finished, identity, place)
-
-    def blank_fragments(self, *places: Place) -> None:
-        """Blank fragments, which cannot be redacted; another line repeats them whole."""
-        if self.maker.blanks and places:
-            self.event.raw = self.original.raw = blank_strings(self.event.raw, places)
 
 
 class Saved(Translator):
@@ -4075,19 +4061,20 @@ class Claude(Translator):
 
     def count(self, line: Node, message: Node) -> None:
         """Add the tokens of a message. Its lines are written while it is not over, and may state
-        the output as it was when it began; a proxy that counts nothing may state zeros."""
+        the output as it was when it began. Zeros, as of a proxy that counts nothing, are no sum."""
         identity = as_text(message["id"] or line["uuid"]) or object()  # Amp's have none
         stated, counted = line["usageMetadata"] or message["usage"], self.counted
-        if not any(self.usage_in(stated).values()):
+        if not stated:
             return
         tokens = self.add_usage(stated, identity)
-        counted.undercounted.discard(identity)
-        if line["usageMetadata"] or message["stop_reason"] is not None:  # Qwen counts at the end
-            return
-        size = counted.sizes.get(identity, 0) + sum(map(block_size, message.each("content")))
-        remember(counted.sizes, identity, size)
-        if size > tokens.get("outputTokens", size) * MAX_PER_TOKEN:
-            counted.undercounted.add(identity)
+        counted.unknown.pop(identity, None)
+        if not any(tokens.values()):
+            counted.unknown[identity] = tuple(USAGE)
+        elif not line["usageMetadata"] and message["stop_reason"] is None:  # Qwen counts at the end
+            size = counted.sizes.get(identity, 0) + sum(map(block_size, message.each("content")))
+            remember(counted.sizes, identity, size)
+            if size > tokens.get("outputTokens", size) * MAX_PER_TOKEN:
+                counted.unknown[identity] = ("outputTokens",)
 
     def blocks(self, role: str, line: Node, content: Any) -> None:
         say = self.say if role == "assistant" else self.hear
@@ -4135,13 +4122,12 @@ class Claude(Translator):
         elif "thinking" in delta or delta.get("type") == "signature_delta":
             self.think(delta.get("thinking"), delta=True)
         elif inner.get("type") == "message_start":
-            identity = self.streamed[self.parent] = Node(inner)["message.id"]
+            identity = self.streamed[self.parent] = as_text(Node(inner)["message.id"])
             self.begin_message(identity)
             self.said.forget(self.parent)
         elif inner.get("type") == "message_delta" and self.streamed.get(self.parent):
-            identity = as_text(self.streamed[self.parent])
-            self.add_usage(inner.get("usage"), identity)
-            self.counted.undercounted.discard(identity)
+            self.add_usage(inner.get("usage"), self.streamed[self.parent])
+            self.counted.unknown.pop(self.streamed[self.parent], None)
 
     def result(self, line: Node) -> None:
         """Only the subtype success without is_error succeeds; an error keeps its members. Sometimes
@@ -4561,13 +4547,18 @@ TYPED = (None, "text")  # types of blocks that a person may have typed
 
 def without_context(text: str) -> str:
     """What a person typed, without the elements that the host put before it and behind it."""
-    typed, *rest = CONTEXT.split(text)
-    behind = (CONTEXT_END.split(part)[-1] for part in rest)
-    return "".join([typed, *behind]).strip() if rest else text
+    typed = text
+    while found := CONTEXT.match(typed) or CONTEXT_BEHIND.search(typed):
+        typed = (typed[: found.start()] + typed[found.end() :]).strip()
+    return typed
 
 
-CONTEXT = regex(r"<(?:ide_[a-z_]{1,40}|system-reminder)>")
-CONTEXT_END = regex(r"</(?:ide_[a-z_]{1,40}|system-reminder)>")
+CONTEXT = regex(
+    r"(?s)\s*<(ide_[a-z_]{1,40}|system-reminder)>(?:(?!<(?:ide_|system-reminder>)).)*</\1>"
+)
+CONTEXT_BEHIND = regex(
+    r"(?s)<(ide_[a-z_]{1,40}|system-reminder)>(?:(?!<(?:ide_|system-reminder>)).)*</\1>\s*\Z"
+)
 WARM_UP = "Warmup"  # what the host asks a sub-agent of its own, in the file of the session
 # What the host adds to what a person typed.
 SLASH_COMMAND = regex(r"/[\w:-]+(?: [^\n]*)?\Z")  # typed, as versions of 2026 save it
@@ -4596,7 +4587,6 @@ class Codex(Translator):
     name = "codex"
     takes_strays = True
     own_types = word_set("item.started item.updated item.completed turn.started")
-    places = places_in("item.completed item.text")
     fragments = places_in(
         "item.started item.text item.aggregated_output item.result",
         "item.updated item.text item.aggregated_output item.result",
@@ -4645,7 +4635,7 @@ class Codex(Translator):
                 self.use(identity, item, name, {"path": change["path"]}, done=done)
         elif what in ("agent_message", "assistant_message") and done:
             aside, text = item["phase"] == "commentary", as_text(item["text"])
-            text = text if self.maker.native else PLAN_MARK.sub("", text)
+            text = PLAN_MARK.sub("", text)
             if not aside:
                 self.answered = text
             self.commented |= aside
@@ -4739,10 +4729,6 @@ class SavedCodex(Saved, Codex):
 
     own_types = ROLLOUT_TYPES - {"session_meta"}
     saved_types = ROLLOUT_TYPES  # behind a session_meta, another one is a copy, too
-    places = places_in(
-        "event_msg payload.message payload.text payload.item.content.text",
-        "response_item payload.content.text payload.summary.text",
-    )
     fragments = places_in()
     names_session: ClassVar = {"session_meta": "payload.id"}
     asked: str | None = None  # a turn's prompt, as the model got it; nothing came of it yet
@@ -4784,8 +4770,7 @@ class SavedCodex(Saved, Codex):
         for name in ("content", "summary", "summary_text"):
             texts += block_texts(payload[name])
         kind = self.event.type, payload["type"]
-        if not self.maker.native:  # another line may hold the parts
-            texts = [part for text in texts for part in PLAN_MARK.split(text)]
+        texts = [part for text in texts for part in PLAN_MARK.split(text)]
         for text in filter(None, texts):
             said = whose, text.strip()
             counts = self.copies.get(said, {})
@@ -4820,8 +4805,9 @@ class SavedCodex(Saved, Codex):
         if payload["recipient"]:  # a message from another agent
             return
         kind = "reasoning" if thought else "agent_message"
+        identity = payload["id"] or object()  # of all its parts
         for text, new in self.texts_in(payload, kind):
-            item = Node({**payload.value, "text": text})
+            item = Node({**payload.value, "id": identity, "text": text})
             if new:
                 self.go_on()
                 self.item(item, kind, done=True)
@@ -5020,7 +5006,6 @@ class OpenCode(Translator):
     succeeded if its last step finished for another reason than calling tools, and wasn't cut."""
 
     name = "opencode"
-    places = places_in("text part.text", "reasoning part.text")
     names_session: ClassVar = {"": "sessionID"}
     named_ends = frozenset(("step_finish", "done"))
     names_servers = True
@@ -5090,8 +5075,7 @@ class OpenCode(Translator):
         self.stamp = state["time.start"] or now
         self.call(identity, tool, state["input"], once=ended)
         self.stamp = now
-        if not ended:  # it comes whole
-            self.blank_fragments(*(("part", "state", key) for key in ("metadata", "output", "raw")))
+        if not ended:
             return
         meta = Node(state["metadata.metadata"] or state["metadata"])
         failed = state["status"] == "error"
@@ -5139,7 +5123,6 @@ class Droid(Translator):
     name = "droid"
     named_ends = frozenset(("completion",))
     names_session: ClassVar = {"": "sessionId"}
-    places = places_in("message text", "reasoning text")
     exit_code = r"\[Process exited with code (-?[0-9]{1,9})\]\s*\Z"
     thought: Any = None  # the last thought's ID: a thought may come twice
     failed = False  # the loop stated its error; what the command says after it is no other one
@@ -5222,11 +5205,11 @@ class Copilot(Saved):
         if kind == "user.message":
             self.prompt(data)
         elif kind == "assistant.message_delta":
-            self.streamed = data["messageId"]
+            self.streamed = as_text(data["messageId"])
             self.begin_message(self.streamed)
             self.say(data["deltaContent"], delta=True)
         elif kind == "assistant.message":  # it may come in chunks
-            self.begin_message(data["messageId"])
+            self.begin_message(as_text(data["messageId"]))
             parts = (as_count(data["chunkCount"]) or 1) > 1
             if data["content"] and not self.parent:
                 self.summary = None
@@ -5342,6 +5325,7 @@ class Pi(Saved):
     own_types = delta_types | {"tool_execution_end"}
     places = places_in("message_update assistantMessageEvent.delta")
     fragments = places_in(
+        "message_start message.content",
         "message_update message assistantMessageEvent.partial",
         "tool_execution_update partialResult",
     )
@@ -5378,7 +5362,6 @@ class Pi(Saved):
             self.begin_once(cwd=self.cwd)
         elif kind == "message_start" and message["role"] == "assistant":
             self.begin_message()
-            self.blank_fragments(("message", "content"))  # its first delta
         elif kind == "message_end":
             self.message(message)
         elif kind == "tool_execution_start":
@@ -5397,8 +5380,9 @@ class Pi(Saved):
             self.say(delta, delta=True)
         elif what == "thinking_delta":
             self.think(delta, delta=True)
-        elif what == "toolcall_delta":
-            self.blank_fragments(("assistantMessageEvent", "delta"))
+        elif what == "toolcall_delta" and self.maker.blanks:
+            arguments = ("assistantMessageEvent", "delta")
+            self.event.raw = self.original.raw = blank_strings(self.event.raw, (arguments,))
 
     def message(self, message: Node) -> None:
         role = message["role"]
@@ -5489,7 +5473,6 @@ class Kimi(Saved):
 
     name = "kimi"
     named_late = True
-    places = places_in("- content")
     exit_code = r"Command failed with exit code: (-?[0-9]{1,9})\.?\s*\Z"
     saved = False  # until a line shows it
     states_end = False
@@ -5819,7 +5802,7 @@ class Goose(Translator):
             if message["id"] != self.message:
                 self.closing = ""
             self.message = message["id"]
-            self.begin_message(self.message)
+            self.begin_message(as_text(self.message))
             self.use_model(message["metadata.inference.requestedModel"])
             if message["metadata.userVisible"] is not False:
                 for block in message.each("content"):
@@ -5896,7 +5879,6 @@ class SavedCursor(Saved):
     """
 
     name = "cursor"
-    places = places_in("- message.content.text message.content")
     own_types = frozenset(("turn_ended",))
     number = 0  # of calls, which have no IDs
 
@@ -5994,7 +5976,7 @@ class Acp(Translator):
         if as_text(what) in ACP_ACTS:
             self.begin_once()
         if what == "agent_message_chunk":
-            self.begin_message(update["messageId"])
+            self.begin_message(as_text(update["messageId"]))
             self.say(text, delta=True)
         elif what == "agent_thought_chunk":
             self.think(text, delta=True)

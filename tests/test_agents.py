@@ -742,8 +742,6 @@ FRAGMENTS: dict[str, tuple[list[Any], Line]] = {
     "codex-result": (THREAD, item("mcp_tool_call", "item.updated", result={
         "content": [{"type": "text", "text": TOKEN[:20]}]})),
     "codex-plan": (THREAD, {"type": "item.plan.delta", "item_id": "i", "delta": TOKEN[:20]}),
-    "opencode": ([STEP], used("running", metadata={"output": TOKEN[:20]})),
-    "opencode-pending": ([STEP], used("pending", raw=TOKEN[:20])),
     "copilot-arguments": ([copilot("user.message")], copilot("assistant.tool_call_delta", inputDelta=TOKEN[:20])),
     "copilot-output": ([copilot("user.message")], copilot("tool.execution_partial_result", partialOutput=TOKEN[:20])),
     "pi-start": (PI, {"type": "message_start", "message": {"role": "assistant", "content": [

@@ -357,7 +357,6 @@ DELTAS = streamed("content_block_delta", delta={"type": "text_delta", "text": "S
     pytest.param(counts("m", 9) + counts("m", 30), (1, 30), id="its last line counts"),
     pytest.param(counts("m", 9) + counts("n", 20, "t"), (2, 29), id="a sub-agent's"),
     pytest.param(STREAMED + DELTAS, (1, 30), id="a delta of the message"),
-    pytest.param(counts("m", 30) + counts("n", 0).replace(b":1", b":0"), (1, 30), id="zeros"),
 ])  # fmt: skip
 def test_tokens_count_as_lines_state_them_before_the_result(
     lines: bytes, tokens: tuple[int, int]
@@ -373,6 +372,15 @@ def test_tokens_count_as_lines_state_them_before_the_result(
     )
     (row,) = convert(BEGUN + lines + end, "-t", "runs").objects
     assert (row["tokens_in"], row["tokens_out"]) == (5, 7)
+
+
+def test_a_message_that_states_zeros_leaves_no_sum() -> None:
+    """A proxy that does not count may state them; a limit counts what is stated."""
+    lines = BEGUN + counts("m", 30) + counts("n", 0).replace(b":1", b":0")
+    (row,) = convert(lines, "-t", "runs").objects
+    assert (row["tokens_in"], row["tokens_out"]) == (None, None)
+    (row,) = run("-t", "runs", "--max-tokens", "30", data=lines).objects
+    assert row["reason"].startswith("more than")
 
 
 def test_a_call_that_is_said_again_is_one() -> None:

@@ -276,6 +276,11 @@ def test_what_a_host_adds_to_a_prompt_was_not_typed(context: str) -> None:
         assert prompts(claude("user", typed) + SAY) == ["Fix <b>it</b>."]
 
 
+def test_what_a_prompt_quotes_was_typed() -> None:
+    typed = "Is <system-reminder> in a <system-reminder>b</system-reminder> shown?"
+    assert prompts(claude("user", typed) + SAY) == [typed]
+
+
 # ---------------------------------------------------------------- Codex
 
 
@@ -391,7 +396,7 @@ def test_a_prompt_is_what_was_typed_into_an_editor(title: str) -> None:
 def test_words_of_codex_are_said_once() -> None:
     data = META_LINE + TYPED + words("assistant", "Done.") + words("assistant", "Done.")
     (result,) = convert(data, "-t", "json").objects
-    assert (result["result"], result["session_id"]) == ("Done.Done.", "s-1")
+    assert (result["result"], result["session_id"]) == ("Done.\nDone.", "s-1")
 
 
 @pytest.mark.parametrize(("end", "verdict", "failure"), [
