@@ -8992,10 +8992,12 @@ class KnownValues:
 
     @functools.cached_property
     def pattern(self) -> Any:
-        """An expression for all spellings, the longest first. Each run has its own."""
+        """An expression for all spellings, the longest first; of long ones for their beginnings,
+        since an expression takes quadratic time for those that repeat themselves."""
         import re2
 
-        forms = b"|".join(map(re.escape, sorted(self.forms, key=len)[::-1]))
+        begun = {form[:LONG_FORM] for form in self.forms}
+        forms = b"|".join(map(re.escape, sorted(begun, key=len)[::-1]))
         return re2.compile(forms or NO_MATCH, options())
 
     @functools.cached_property
@@ -9007,8 +9009,13 @@ class KnownValues:
     def spans(self, text: bytes, position: int = 0) -> Iterator[Span]:
         """The spans of values from every start: they may overlap."""
         while match := self.pattern.search(text, position):
-            yield *match.span(), self.forms[match[0]]
-            position = match.start() + 1
+            start, form = match.start(), match[0]
+            if len(form) == LONG_FORM:
+                whole = (each for each in self.forms if text.startswith(each, start))
+                form = max(whole, key=len, default=b"")
+            if form:
+                yield start, start + len(form), self.forms[form]
+            position = start + 1
 
     def begun(self, text: bytes) -> Iterator[Span]:
         """Spans at the end of a text that may be the beginning of a value."""
@@ -9023,6 +9030,7 @@ class KnownValues:
 
 NO_MATCH = rb"[^\x00-\xff]"
 BLANK = regex(rb"[ \t\r\n]")
+LONG_FORM = 256  # bytes
 LEAST_BEGUN = 4  # bytes at the end of a text that may begin a known value
 
 
@@ -9921,7 +9929,8 @@ def shown_in(text: bytes, known: KnownValues) -> Iterator[Span]:
         return
     yield from known.spans(text)
     if changes := [(*end.span(1), b"") for end in expression(WRAPPED_BASE64).finditer(text)]:
-        yield from carried_back(known.spans(splice(text, changes)), *sources(text, changes))
+        plain = merged(known.spans(splice(text, changes)))
+        yield from carried_back(plain, *sources(text, changes))
 
 
 def first_look(hints: Iterable[str]) -> Any:
