@@ -8383,42 +8383,42 @@ def compile_term(term: Term) -> re.Pattern[str]:
     return re.compile("|".join(map(fnmatch.translate, globs)), any_case)
 
 
-# Common mistakes in a term, which could match nothing, and hints.
+# What could match nothing, and why.
 ANY_KEY = "|".join(KEYS)
-A_SHELL = "(?:tool=)?(?i:bash|shell|sh|cmd|exec|terminal)"
-SELECTOR_MISTAKES = (
-    (r".*([\u200b-\u200f\u2060\ufeff\x00-\x1f]).*", "it holds a character that can't be seen"),
-    (rf"((?:{ANY_KEY})!?==?)([\"'`“‘])(.*)[\"'`”’]",
-     r"no quotes inside a selector: did you mean \1\3?"),
-    (r"[\"'].*|command!?=(?!=).*[\"'`“”‘’].*", "no quotes inside a selector: leave them out"),
-    (r"(command!?=)(?:\w+=\S* )+(.*)", r"assignments are no words: did you mean \1\2?"),
+MISTAKES = (
+    (r"[\"'].*|.*[\u200b-\u200f\u2060\ufeff\x00-\x1f].*|command!?=(?!=).*[\"'`“”‘’].*",
+     "no quotes inside a selector, and nothing that can't be seen: leave them out"),
     (rf"\s.*|.*\s|(?!command|target)\w+!?=\s.*|(?!(?:target|command)!?=).*\s(?:{ANY_KEY})!?=.*|"
      r"command.*\s(?:tool|status|subtype|session|run)!?=.*", "no blanks around a term"),
-    (rf"!\s*({ANY_KEY})=(.*)|(?!target)({ANY_KEY})=!(.*)", r"did you mean \1\3!=\2\4?"),
-    (r"path!?=(?:~/|.*\$[\w{]).*", "a gate has no ~ and no variables: write * for one"),
-    (r"(command!?=)=(.*[*?].*)", r"what stands behind == is no glob: did you mean \1\2?"),
-    (r"!\s*(\w*)", r"did you mean tool!=\1?"),
-    (rf"{A_SHELL}\((.*?)(:?\*)?\)", r"did you mean command=\1*?"),  # rules of Claude Code
-    (r"(?:tool=)?(\w+)\(domain:(.*)\)", r"did you mean \1,target=*\2*?"),
-    (r"(?:tool=)?(\w+)\((.*)\)|(?:tool[=:])?(\w+):(?!//)(.*/.*)", r"did you mean \1\3,path=\2\4?"),
-    (r"(?:tool=)?(mcp__(?:(?!__)\w)+)", r"did you mean \1__*?"),
-    (rf"({ANY_KEY})\s*(?:[:~]=?|=~|(?<=\s)==?)\s*(.+)", r"did you mean \1=\2?"),
-    (rf"{A_SHELL}\s*[:=]\s*(.+)", r"did you mean command=\1?"),
-    (r"command!?=(?!=).*(?:[|;<>](?!\])|&&).*", "a command stands alone, without | && ; < >: "
-     'repeat the option for "or"; for a sign within quotes write [|]'),
-    (rf"(?!(?:path|target|command|parent|session)!?=).*\|.*|(?:{ANY_KEY})!?=.*\{{[^}}]*",
-     'a glob has no | and no braces: repeat the option for "or"'),
+    (r"path!?=(?:~/|.*\$[\w{]|\^|.*\\\.|.*\$\Z).*",
+     "a path is a glob, without ~, variables, or expressions: write * for one"),
+    (rf"command!?=(?!=).*(?:[|;<>](?!\])|&&).*|(?:{ANY_KEY})!?=.*\{{[^}}]*|"
+     r"(?!(?:path|target|command|parent|session)!?=).*\|.*", "no | && ; < > and braces: repeat the "
+     'option for "or", for a part of a line give its command; for a sign within quotes write [|]'),
     (rf"(?!(?:{ANY_KEY})!?=)(\w*)[<>]?=?[<>=].*", rf"no key '\1'; the keys are {', '.join(KEYS)}"),
     (r"(?:\w+!?==?)?", "an empty pattern matches nothing"),
     (r"(?!\w+!?==)(?:[^[]|\[!?\]?[^]]*\])*\[!?\]?[^]]*", "a [ without ]: write [[] for it"),
     (r"(\w+)!=\*+", r"nothing can match: for events without \1, write --drop '\1=*'"),
     (r"run!?=(?!-?[1-9][0-9]{0,8}\Z).*", "a run is a number, such as 3, or -1 for the last"),
-    (rf"(\w+) ({'|'.join(STATUSES)})", r"did you mean \1,status=\2?"),
-    (rf"{'|'.join(STATUSES)}", r"not a type or tool: for a status, write status=\g<0>"),
-    (rf"(?:(?:tool|type)!?=(?!=)|(?!(?:{ANY_KEY})!?=))(.*[\s^$:].*)", "did you mean command={}?"),
-    (r"([^=]*/[^=]*|\*?\.[\w.*]+)", r"did you mean path=\1?"),
 )  # fmt: skip
-# What regular expressions and other tools' patterns have, and what a glob has for it.
+# What people write -> what they mean: another order, rules of Claude Code, bare commands and paths;
+# then regular expressions for a command.
+A_SHELL = "(?:tool=)?(?i:bash|shell|sh|cmd|exec|terminal)"
+MEANT = (
+    (rf"((?:{ANY_KEY})!?==?)[\"'`“‘](.*)[\"'`”’]", r"\1\2"),
+    (r"(command!?=)(?:\w+=\S* )+(.*)", r"\1\2"),
+    (rf"!\s*({ANY_KEY})=(.*)|(?!target)({ANY_KEY})=!(.*)", r"\1\3!=\2\4"),
+    (r"(command!?=)=(.*[*?].*)", r"\1\2"),
+    (r"!\s*(\w+)", r"tool!=\1"),
+    (r"(?:tool=)?(mcp__(?:(?!__)\w)+)", r"\1__*"),
+    (rf"{A_SHELL}\((.*?)(:?\*)?\)", r"command=\1*"),
+    (r"(?:tool=)?(\w+)\((.*)\)|(?:tool[=:])?(\w+):(?!//)(.*/.*)", r"\1\3,path=\2\4"),
+    (rf"({ANY_KEY})\s*(?:[:~]=?|=~(?!/)|(?<=\s)==?)\s*(.+)", r"\1=\2"),
+    (rf"{A_SHELL}\s*[:=]\s*(.+)", r"command=\1"),
+    (rf"(?:(\w+) )?({'|'.join(STATUSES)})", r"\1,status=\2"),
+    (rf"(?:(?:tool|type)!?=(?!=)|(?!(?:{ANY_KEY})!?=))([^=]*[\s^$:][^=]*)", r"command=\1"),
+    (r"([^=]*/[^=]*|\*?\.[\w.*]+)", r"path=\1"),
+)  # fmt: skip
 EXPRESSIONS = (
     (r"\\ ", " "), (r"\.\+", "*"), (r"\*\$\Z", "*"),
     (r"\A/(.*)/[a-z]?\Z", r"^\1"), (r"\A\^?(.*)\$\Z", r"=\1"), (r"\A\^(.*?)[.:]?\*?\Z", r"\1*"),
@@ -8427,22 +8427,28 @@ EXPRESSIONS = (
 )  # fmt: skip
 
 
-def as_glob(pattern: str) -> str:
-    """The glob that somebody means who writes a regular expression for a command, or a prefix as in
-    `git push:*`; a glob stays as it is."""
-    for expression, glob in EXPRESSIONS:
-        pattern = re.sub(expression, glob, pattern, flags=re.DOTALL)
-    return pattern
+def check_term(term: str) -> None:
+    """Raise ValueError if a term could match nothing, with what it means."""
+    meant = term
+    for written, means in MEANT:
+        meant = re.sub(rf"\A(?:{written})\Z", means, meant, flags=re.DOTALL).lstrip(",")
+    if found := re.fullmatch(r"(command!?=)(?!=)(.*)", meant, re.DOTALL):
+        glob = found[2]
+        for expression, plain in EXPRESSIONS:
+            glob = re.sub(expression, plain, glob, flags=re.DOTALL)
+        meant = found[1] + glob
+    for mistake, why in MISTAKES:
+        if match := re.fullmatch(mistake, meant, re.DOTALL):
+            raise ValueError(match.expand(why))
+    if meant != term:
+        raise ValueError(f"terms are globs: did you mean {meant}?")
 
 
 def parse_term(term: str) -> Term:
     """The key and the pattern of a term; a word without a wildcard becomes a type or a tool."""
     import fnmatch
 
-    for mistake, hint in SELECTOR_MISTAKES:
-        if match := re.fullmatch(mistake, term, re.DOTALL):
-            plain = as_glob(match[1] or "") if match.re.groups else ""
-            raise ValueError(match.expand(hint).format(plain))
+    check_term(term)
     parts = re.fullmatch(rf"({ANY_KEY})(!?)=(.*)", term, re.DOTALL)
     key, negation, glob = parts.groups() if parts else ("word", "", term)
     if key == "word" and glob == ANSWER:
@@ -8451,13 +8457,6 @@ def parse_term(term: str) -> Term:
         key, glob = parse_name(key, glob)
     if key == "status" and not fnmatch.filter(STATUSES, glob):
         raise ValueError(f"no such status; they are {', '.join(STATUSES)}")
-    plain = glob
-    if key == "command" and glob[:1] != "=":
-        plain = as_glob(glob)
-    elif key == "path" and re.search(r"\A\^|\$\Z|\\\.", glob):
-        plain = as_glob(glob).lstrip("=").replace("\\", "")
-    if plain != glob:
-        raise ValueError(f"a glob is no regular expression: did you mean {key}{negation}={plain}?")
     if key == "path":  # a directory is what is in it
         glob = os.path.normpath(f"{glob}*" if glob.endswith("/") else glob)
     if key == "command" and glob.startswith("="):
