@@ -7632,7 +7632,7 @@ def parse_line(line: str) -> Sequence[ShellCommand] | None:
     import tree_sitter_bash
 
     source = BARE_EXIT.sub(r"\1 1", ASSIGNED.sub(r"\1", line)).encode("utf-8", "replace")
-    if len(source) > MAX_SOURCE:
+    if len(source) > MAX_SOURCE or len(re.findall(rb"=\(|[|]", source)) > MAX_SIGNS:
         return None
     parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
     root = parser.parse(source).root_node
@@ -7751,7 +7751,8 @@ NO_FILES = NO_WORDS | word_set(
     "file_descriptor heredoc_start heredoc_body heredoc_end "
     "command pipeline list redirected_statement subshell compound_statement"
 )
-MAX_SOURCE = 32_768  # bytes of a line: what the parser takes for some is quadratic
+# Bytes of a line, and signs in it for which the parser takes quadratic time.
+MAX_SOURCE, MAX_SIGNS = 32_768, 4000
 MAX_INNER = 300  # behind a program that starts others: each may begin a command
 MAX_COMMANDS = 20_000
 
@@ -7894,8 +7895,8 @@ class Starter(NamedTuple):
             name, place = base_name(word), places and not value
             places, argument = places and value, value or place
             if name.startswith(UNKNOWN):  # one word, if it may be the value of an option
-                sure = place or (value and (program in VALUED or rest[at - 1][:2] == "--"))
-                if first and not sure:
+                known = program in VALUED or rest[at - 1][:2] in ("--", "-I")
+                if first and not (place or (value and known) or (behind and word == UNKNOWN)):
                     unsure = behind and program != "sudo"  # of which all options are known
                     yield ShellCommand([ANY_WORD if unsure else UNKNOWN, *behind], hidden)
             elif first and not argument:
@@ -8064,10 +8065,10 @@ STARTS_BEHIND = {
     "cmd": "(?i)/[ck]", "gdb": "--args",
 }  # fmt: skip
 VERB = regex(r"(?:run|exec|x|dlx|tool|compose|[0-9.]+[smhd]?)\Z")  # before the program, or a time
-# Behind these, or their verb, comes the name of a host, a container or a file first.
+# Behind these, or their verb, comes a time, or the name of a host, a container or a file first.
 PLACES = frozenset(
-    "ssh chroot gosu su-exec mosh flock docker podman nerdctl docker-compose podman-compose "
-    "kubectl oc lxc incus".split()
+    "ssh timeout chroot gosu su-exec mosh flock docker podman nerdctl docker-compose "
+    "podman-compose kubectl oc lxc incus".split()
 )
 # Options with a value, of programs that start others.
 VALUED = {
@@ -8075,7 +8076,7 @@ VALUED = {
     **dict.fromkeys(("python", "py", "pypy"), "-[WX]"),
     "strace": "-[aeEopsu]", "exec": "-a",
     "sudo": "-[CDghpRrTtuU]|--(?:user|group|host|chdir|prompt)",
-    "": "-[CDPUfghnopsuw]|--(?:with(?:-[a-z]+)?|from|package|spec|name|namespace|user|group|signal"
+    "": "-[CDIPUfghnopsuw]|--(?:with(?:-[a-z]+)?|from|package|spec|name|namespace|user|group|signal"
     "|kill-after|extra|python|env|env-file|file|workdir|directory|project|source|container"
     "|context|profile|adjustment|chdir|unset|host|prefix|filter|cwd|network|volume|publish|image)",
 }  # fmt: skip
@@ -8306,9 +8307,8 @@ class Term(NamedTuple):
             parts = rest.split("/")
             return any(self.pattern.match("/".join(parts[at:])) for at in range(1, len(parts)))
         if name.startswith(ANY_WORD):
-            import fnmatch
-
-            return fnmatch.fnmatchcase(name[2:], self.glob.partition(" ")[2])
+            words = self.glob.partition(" ")[2] or "*"
+            return compile_term(self._replace(glob=words)).match(name[2:]) is not None
         begin = WILDCARD.split(self.glob)[0]
         same = begin.startswith(known) or (begin != "" and known.startswith(begin))
         return unknown != "" and same
