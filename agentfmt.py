@@ -178,7 +178,6 @@ LINES_OF_AN_AGENT = 3  # of unknown types, beside the end of a run: fewer may be
 TELLTALE = 12  # bytes of a known value whose occurrence triggers the full search
 SHORTEST = 8  # characters: shorter values of variables or --secrets-file aren't hidden
 DEFAULT_WIDTH = 200  # columns of an action line without a terminal
-MIN_REASON = 12  # columns of a reason that are worth showing
 MIN_TARGET = 8  # columns of what is left in a table
 MAX_TAIL = 64 * 1024  # characters of an output among which its last lines are looked for
 MAX_TARGET = 2000  # characters of a target: more than any terminal is wide
@@ -330,9 +329,12 @@ def cut_middle(text: str, limit: int) -> str:
     """Cut a text in the middle, for its cause may stand at its end."""
     if len(text) <= 2 * limit and display_width(text) <= limit:
         return text
-    head = truncate(text[:limit], limit // 2 + 2).removesuffix("...")
-    tail = truncate(text[: -limit - 1 : -1], limit - display_width(head)).removesuffix("...")
-    return f"{head}...{tail[::-1]}"
+    if limit < len("......"):
+        return truncate(text, limit)
+    more = " " * limit  # or texts without width are not cut
+    head = truncate(text[:limit] + more, limit // 2 + 2).removesuffix("...")
+    end = truncate(text[: -limit - 1 : -1] + more, limit - display_width(head)).removesuffix("...")
+    return f"{head}...{end[::-1]}"
 
 
 def cut_lines(text: str, first: int = 0, last: int = 0) -> list[str]:
@@ -7618,31 +7620,26 @@ GITS_VALUED = word_set(
 INTO = ">"  # the program of a redirection
 
 
+@functools.lru_cache(256)  # each gate asks about the start of a call, and about its end
 def read_line(line: str) -> Sequence[ShellCommand]:
     """Read a line for bash: its commands in turn. Raises UnclearError."""
-    if (found := parse_line(line)) is None:
-        raise UnclearError
-    return found
-
-
-@functools.lru_cache(256)  # each gate asks about the start of a call, and about its end
-def parse_line(line: str) -> Sequence[ShellCommand] | None:
-    """The commands of a line, or None if it is unclear."""
     import tree_sitter
     import tree_sitter_bash
 
     source = BARE_EXIT.sub(r"\1 1", ASSIGNED.sub(r"\1", line)).encode("utf-8", "replace")
     if len(source) > MAX_SOURCE or len(re.findall(rb"=\(|[|]", source)) > MAX_SIGNS:
-        return None
+        raise UnclearError
     parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
     root = parser.parse(source).root_node
     if root.has_error:
-        return None
+        raise UnclearError
     try:
         found = [*itertools.islice(commands_in(root), MAX_COMMANDS)]
-    except (RecursionError, UnclearError):
-        return None
-    return [*in_turn(found)] if len(found) < MAX_COMMANDS else None
+    except RecursionError:
+        raise UnclearError from None
+    if len(found) == MAX_COMMANDS:
+        raise UnclearError
+    return [*in_turn(found)]
 
 
 def in_turn(commands: Iterable[ShellCommand]) -> Iterator[ShellCommand]:
@@ -7853,8 +7850,8 @@ def started_by(words: Sequence[str], hidden: str, *, fed: Fed = None) -> Iterato
         hidden = hidden or "its option"
     for spelled in dict.fromkeys((name, program)):
         yield ShellCommand([spelled, *rest], hidden)
-    replaced = "alias." if program == "git" else "--entrypoint"
-    if any(word.startswith(replaced) for word in rest):
+    hides_all = re.compile(UNTOLD.get(program, "--entrypoint")).match
+    if any(map(hides_all, rest)):
         raise UnclearError
     hidden = hidden or hidden_by(program, rest)
     rest = completed_words(program, rest) if program in FEEDERS else rest
@@ -7915,8 +7912,6 @@ class Starter(NamedTuple):
         flag, is_shell = SCRIPTS.get("sh" if UNKNOWN in name else name), name in SHELL_NAMES
         if flag is None:
             return
-        if name in ("pwsh", "powershell") and any(map(ENCODED.match, rest)):
-            raise UnclearError
         at = next((at for at, word in enumerate(rest) if flag and re.match(flag, word)), None)
         scripts = [
             word
@@ -7956,7 +7951,8 @@ def read_input(script: Fed, hidden: str) -> Iterator[ShellCommand]:
         yield command._replace(hidden=hidden or command.hidden)
 
 
-ENCODED = regex("(?i)-e(c|nc[a-z]*)?$")
+# Words of programs which leave it open what these run.
+UNTOLD = dict.fromkeys(("pwsh", "powershell"), "(?i)-e(c|nc[a-z]*)?$") | {"git": r"alias\."}
 JOINING = ("eval", "iex", "Invoke-Expression")  # their words make one script
 
 
@@ -8492,11 +8488,12 @@ def parse_name(key: str, glob: str) -> tuple[str, str]:
         return ("change" if tool == ANY_CHANGE else "tool"), tool or glob
     near = difflib.get_close_matches(glob.lower(), sorted((*types, *tools)), 1, cutoff=0.75)
     what, spelled = ("tool or type", "tool") if key == "word" else (key, key)
+    meant = f"{spelled}={'' if WILDCARD.search(glob) else '='}{glob}"
     if near and not WILDCARD.search(glob):
-        raise ValueError(f'no {what} "{glob}": did you mean {TOOL_NAMES.get(near[0], near[0])}?')
-    hint = f"for a command, write command={glob}; for a tool, " if key == "word" else ""
-    anyway = f"{spelled}={'' if WILDCARD.search(glob) else '='}{glob}"
-    raise ValueError(f'unknown {what} "{glob}"; {hint or "to match it anyway, write "}{anyway}')
+        meant = TOOL_NAMES.get(near[0], near[0])
+    elif key == "word":
+        meant = f"command={glob}, or {meant}"
+    raise ValueError(f'no {what} "{glob}": did you mean {meant}?')
 
 
 class Selection:
@@ -9928,7 +9925,7 @@ def shown_in(text: bytes, known: KnownValues) -> Iterator[Span]:
         return
     yield from known.spans(text)
     if changes := [(*end.span(1), b"") for end in expression(WRAPPED_BASE64).finditer(text)]:
-        plain = merged(known.spans(splice(text, changes)))
+        plain = merged([*known.spans(splice(text, changes))])
         yield from carried_back(plain, *sources(text, changes))
 
 
@@ -11304,7 +11301,7 @@ def shorten_text(text: str, length: int) -> str:
 
 # ---------------------------------------------------------------- action lines
 #
-# One line for each call, cut to the terminal's width; a path keeps its end.
+# One line for each call, whose parts are cut in the middle where the terminal has no room.
 # An action in, a line out. It must not know events.
 
 
@@ -11397,38 +11394,10 @@ def fit_action(label: str, target: str, outcome: str, room: int) -> tuple[str, s
     the target to the rest, then the label."""
     free = room - (len(" ") if target else 0) - len(" ()")
     rest = free - display_width(label) - display_width(target)
-    outcome = fit_outcome(outcome, max(rest, free // 3))
+    outcome = cut_middle(outcome, max(rest, free // 3))
     free -= display_width(outcome) if outcome else -len(" ()")
     label = truncate(label, free)
-    return label, cut_target(target, free - display_width(label)), outcome
-
-
-def fit_outcome(outcome: str, room: int) -> str:
-    """Cut an outcome: of a reason the middle goes, or all but its word; of facts the last ones."""
-    word, reason, _ = outcome.partition(":")
-    if display_width(outcome) <= room:
-        return outcome
-    if reason and room >= display_width(word) + MIN_REASON:
-        return cut_middle(outcome, room)
-    facts = word.split(", ")
-    while facts and display_width(", ".join(facts)) > room:
-        facts.pop()
-    return ", ".join(facts)
-
-
-def cut_target(target: str, limit: int) -> str:
-    """A path keeps its end, any other target its beginning."""
-    if display_width(target) > limit <= len("..."):
-        return ""
-    if display_width(target) <= limit or not PATH.fullmatch(target):
-        return truncate(target, limit)
-    *_, name = re.split(r"[/\\]", target)
-    ends = (target[at.start() :] for at in re.finditer(r"[/\\]", target))
-    end = next((end for end in ends if display_width(end) + len("...") <= limit), "")
-    return f"...{end}" if name and end else truncate(name or target, limit)
-
-
-PATH = regex(r"(?!\w+://)[^\s/\\]*[/\\]\S*")
+    return label, cut_middle(target, free - display_width(label)), outcome
 
 
 class Column(NamedTuple):
@@ -12759,7 +12728,7 @@ class Markdown(Document):
         mark = GOOD if run.succeeded else BAD
         time = format_duration(totals.took).replace(" ", "\u00a0") if totals.took else ""
         sums = inline(join_facts((*facts_done(totals), totals.cost), ", "))
-        file = code_html(cut_target(run.file or run.where, FILE_COLUMNS))
+        file = code_html(cut_middle(run.file or run.where, FILE_COLUMNS))
         whose = file if self.view.headings else inline(run.agent)
         return f"{mark}\u00a0{run.number or '-'}", whose, about, time, sums
 
@@ -13193,7 +13162,7 @@ SIGNS = {"+": "ins", "-": "del", "@": "b"}
 FILTERS: dict[str, Any] = {
     "bar": time_bar, "brief": brief, "change": change_words,
     "counts": lambda totals: join_facts(facts_of(totals)), "diff": diff_parts,
-    "facts": facts_beside, "file": lambda run: cut_target(run.file or run.where, FILE_COLUMNS),
+    "facts": facts_beside, "file": lambda run: cut_middle(run.file or run.where, FILE_COLUMNS),
     "groups": in_groups, "image": image_name, "joined": join_facts, "local": local_time,
     "long": lambda facts: len(facts) > 36 or "\n" in facts,
     "places": places_of, "plural": plural, "scale": time_scale, "took": time_beside,

@@ -376,7 +376,7 @@ def test_a_line_is_cut_at_the_width(columns: int, target: str) -> None:
     assert agentfmt.display_width(line) <= columns
     assert "..." in line
     if columns >= 40:
-        assert line.endswith("... (exit 0, 1.2 s)" if columns >= 80 else "... (exit 0)")
+        assert line.endswith(" (exit 0, 1.2 s)" if columns >= 80 else " (exit...1.2 s)")
         assert agentfmt.display_width(line) >= columns - 2
 
 
@@ -386,31 +386,30 @@ FAILED_EDIT = (
 
 
 @pytest.mark.parametrize(("act", "columns", "line"), [
-    (FAILED_EDIT, 200, f"{FAILED_EDIT[0]} {FAILED_EDIT[1]} ({FAILED_EDIT[2]})"),
+    (FAILED_EDIT, 200, "Failed to edit file src/deep/in/the/tree/a.py (rejected: the file is not yours, ask first)"),
     (FAILED_EDIT, 80, "Failed to edit file src/deep/in/the/tree/a.py (rejected: the f...urs, ask first)"),
-    (FAILED_EDIT, 60, "Failed to edit file src/deep/in/the/tree/a.py (rejected)"),
-    (FAILED_EDIT, 40, "Failed to edit file .../a.py (rejected)"),
-    (FAILED_EDIT, 20, "Failed to edit file"),
-    (("Asked", "which of the files", "skipped: none of them"), 47,
-     "Asked which of the files (skipped:...e of them)"),
-    (("Asked", "which of the files", "skipped: none of them"), 40, "Asked which of the files (skipped)"),
+    (FAILED_EDIT, 60, "Failed to edit file src/deep...ree/a.py (rejected...k first)"),
+    (FAILED_EDIT, 40, "Failed to edit file sr... (rejec...irst)"),
+    (FAILED_EDIT, 20, "Failed t... (re...)"),
+    (("Asked", "which of the files", "skipped: none of them"), 47, "Asked which of the files (skipped:...e of them)"),
+    (("Asked", "which of the files", "skipped: none of them"), 40, "Asked which of the files (skipp...them)"),
     (("Ran", "grep -r pattern src", "exit 0, 1.9 s"), 40, "Ran grep -r pattern src (exit 0, 1.9 s)"),
-    (("Ran", "grep -r pattern src", "exit 0, 1.9 s"), 38, "Ran grep -r pattern src (exit 0)"),
-    (("Ran", "a", "1 x in 2 y, 9 z"), 19, "Ran a (1 x in 2 y)"),
-    (("Searched", "TODO", "14 matches in 3 files"), 30, "Searched TODO"),
-    (("Read", "a.py", "lines 100-149 of 2500"), 30, "Read a.py"),
+    (("Ran", "grep -r pattern src", "exit 0, 1.9 s"), 38, "Ran grep -r pattern src (exit...1.9 s)"),
+    (("Ran", "a", "1 x in 2 y, 9 z"), 19, "Ran a (1 x..., 9 z)"),
+    (("Searched", "TODO", "14 matches in 3 files"), 30, "Searched TODO (14 mat...files)"),
+    (("Read", "a.py", "lines 100-149 of 2500"), 30, "Read a.py (lines 10...of 2500)"),
     (("Updated", "", "1 of 3 done"), 21, "Updated (1 of 3 done)"),
-    (("Fetched", "https://example.com/a", "135 characters"), 32, "Fetched https://example.com/a"),
-    (("Fetched", "https://example.com/a", "135 characters"), 25, "Fetched https://exampl..."),
+    (("Fetched", "https://example.com/a", "135 characters"), 32, "Fetched https...om/a (135...ers)"),
+    (("Fetched", "https://example.com/a", "135 characters"), 25, "Fetched ht.../a (13...rs)"),
     (("Failed to run a command", "", "rejected"), 32, "Failed to run a co... (rejected)"),
-    (("Failed to run a command", "", "rejected"), 20, "Failed to run a c..."),
+    (("Failed to run a command", "", "rejected"), 20, "Failed to... (re...)"),
     (("Failed to run a command", "ls", "rejected"), 37, "Failed to run a command ls (rejected)"),
-    (("Read", "src/very/deep/in/the/tree/a.py", ""), 25, "Read .../in/the/tree/a.py"),
-    (("Read", "src/very/deep/in/the/tree/a.py", ""), 24, "Read .../the/tree/a.py"),
-    (("Read", "src/a-name-that-is-too-long.py", ""), 20, "Read a-name-that-..."),
-    (("Read", r"C:\one\two\three\four.py", ""), 23, r"Read ...\three\four.py"),
-    (("Listed", "src/very/deep/", ""), 17, "Listed src/ver..."),
-    (("Found", "a/b c/d", ""), 12, "Found a/b..."),
+    (("Read", "src/very/deep/in/the/tree/a.py", ""), 25, "Read src/very/...ree/a.py"),
+    (("Read", "src/very/deep/in/the/tree/a.py", ""), 24, "Read src/very...ree/a.py"),
+    (("Read", "src/a-name-that-is-too-long.py", ""), 20, "Read src/a-...ong.py"),
+    (("Read", "C:\\one\\two\\three\\four.py", ""), 23, "Read C:\\one\\t...four.py"),
+    (("Listed", "src/very/deep/", ""), 17, "Listed src/...ep/"),
+    (("Found", "a/b c/d", ""), 12, "Found a/...d"),
 ])  # fmt: skip
 def test_a_line_shows_what_there_is_room_for(
     act: tuple[str, str, str], columns: int, line: str
