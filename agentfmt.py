@@ -946,13 +946,14 @@ class Limits:
         self.stayed = False  # the command did not leave after its last run
         self.ending = ""  # how the command failed by itself
 
-    def watch(self, arriving: Iterator[bytes], tee: int | None) -> Iterator[bytes]:
-        """The same chunks; each is written to the descriptor ``tee`` first."""
+    def watch(
+        self, arriving: Iterator[bytes], tee: Callable[[bytes], None] | None
+    ) -> Iterator[bytes]:
+        """The same chunks; each is given to ``tee`` first."""
         self.heard = time.monotonic()  # what came before has been worked on until now
         for chunk in arriving:
-            if tee is not None:
-                with output_errors("--tee"):
-                    write_all(tee, chunk)
+            if tee:
+                tee(chunk)
             yield chunk
             if chunk:
                 self.heard = time.monotonic()
@@ -2230,10 +2231,12 @@ FRAME = regex(
 class Reporter:
     """Reports what goes wrong on stderr, saves rejected lines, and knows the exit status."""
 
-    def __init__(self, out: Any, redaction: Any, rejects: int | None = None) -> None:
-        """``rejects`` is a descriptor; ``redaction`` hides what untrusted texts may not show."""
+    def __init__(
+        self, out: Any, redaction: Any, save: Callable[[bytes], None] | None = None
+    ) -> None:
+        """``save`` keeps rejected lines; ``redaction`` hides what untrusted texts may not show."""
         self.out = out
-        self.rejects = rejects
+        self.save_rejected = save or (lambda _line: None)
         self.redaction = redaction
         self.counts = collections.Counter[str]()  # lines that aren't events, but for those of runs
         # Values of variables and files that are too weak to search for.
@@ -2276,11 +2279,6 @@ class Reporter:
     def failure(self, why: str) -> None:
         self.failed = True
         self.message(why)
-
-    def save_rejected(self, data: bytes) -> None:
-        if self.rejects is not None:
-            with output_errors("--rejects"):
-                write_all(self.rejects, data)
 
     def reject(self, file: Source, reason: str | None, line: bytes) -> None:
         """Save a line that isn't an event, and show or count it; without a reason it is prose."""
@@ -14283,7 +14281,7 @@ OPTIONS: tuple[str | tuple[str, dict[str, Any], str], ...] = (
     "Hangs",
     ("--run", {"metavar": "COMMAND...", "type": lambda text: (text,)},
      "Read what this command prints, and end it if it hangs. It takes the rest of the line."),
-    ("--grace", TIME,
+    ("--grace", TIME | {"default": f"{GRACE}s"},
      "With --run, how long the command may stay after its result, such as 90s or 1h30m."),
     ("--max-idle", LIMIT, "Fail runs after this much silence while no call is open."),
     ("--max-call", LIMIT, "Fail runs with a call that is open for longer."),
@@ -14361,9 +14359,8 @@ def run(files: tuple[str, ...], **given: Any) -> int:
     A directory means its sessions. Without FILE, or for -, read standard input.
     """
     check_outputs(given)
-    if given["grace"] is not None and not given["run"]:
-        raise click.UsageError("--grace goes with --run only: nothing else can be ended")
-    inputs = find_inputs(files, given["run"], given["since"])
+    unread: list[str] = []
+    inputs = find_inputs(files, given, unread)
     classes = classes_of(given)
 
     def scanner() -> Scanner | None:
@@ -14375,22 +14372,23 @@ def run(files: tuple[str, ...], **given: Any) -> int:
     home = os.environ.get("HOME", "").rstrip("/")
     redaction = EventRedactor(used, classes, [home] if home else [], functools.cache(scanner))
     signals = Signals()
-    view = view_of(given)._replace(headings=len(inputs.files) > 1, time=given["time"])
+    view = view_of(given)._replace(headings=len(inputs) > 1, time=given["time"])
+    saved = {file_name(one.name): round(1000 * one.status.st_mtime) for one in inputs}
+    if not all(is_regular(one.status) for one in inputs):
+        saved = {}
     write = write_ci_safe if given["ci_safe"] else write_all
-    saved = changes_of(inputs, given["label"])
     out = Output(functools.partial(write, 1), status_line(given["to"], view, saved))
-    reporter = Reporter(out, redaction, open_append("rejects", given, inputs.statuses))
-    for what in inputs.unread:
+    reporter = Reporter(out, redaction, appender("rejects", given, inputs))
+    for what in unread:
         reporter.error(what)
     for what in doubts_about_secrets(given):
         reporter.message(what)
     options = {name: given[name] for name in given.keys() & convert.__annotations__.keys()}
     options |= {"view": view, "redaction": redaction if classes else None, "reporter": reporter}
     try:
-        options["runs_in"] = count_runs(inputs, given["label"], signals, options)
+        options["runs_in"] = count_runs(inputs, signals, options)
         with contextlib.closing(out.last):
-            tee = open_append("tee", given, inputs.statuses)
-            read(inputs, given, signals, tee, out, options)
+            read(inputs, files, given, signals, out, options)
         with output_errors("stdout"):
             os.close(os.dup(1))  # some file systems say only here that the disk is full
     except Interrupted:
@@ -14407,75 +14405,54 @@ def run(files: tuple[str, ...], **given: Any) -> int:
     return OK if given["exit_zero"] and status in (FAILED, DAMAGED) else status
 
 
-class Inputs:
-    """The FILEs that are read, with those that directories stand for, and their statuses."""
+class Input(NamedTuple):
+    """A FILE that is read: its path, its name in messages and rows, its status, and the directory
+    that it stands for, with the other files below that."""
 
-    def __init__(self, since: float | None) -> None:
-        self.since = since
-        self.files: list[str] = []
-        self.statuses: list[os.stat_result] = []
-        self.folders: dict[str, list[str]] = {}  # the files below each directory
-        self.unread: list[str] = []  # messages
-        self.named: Collection[str] = ()
-        self.left_out = set[str]()  # files in directories that are no sessions
-
-    def sessions(self, holds_run: Callable[[str], bool]) -> Iterator[str]:
-        """The FILEs; of those that no one has named, which a directory has, those with a run."""
-        for file in self.files:
-            if file in self.named or holds_run(file):
-                yield file
-            else:
-                self.left_out.add(file)
-
-    def report(self, reporter: Reporter) -> None:
-        """Say which files are no sessions; a directory without any session fails."""
-        since = f" changed since {local_time(1000 * self.since, DATE)}" if self.since else ""
-        for folder, files in self.folders.items():
-            others = [os.path.relpath(file, folder) for file in files if file in self.left_out]
-            others.sort(key=lambda file: not file.endswith(("ndjson", "jsonl")))
-            named = f"no session that can be read: {first_names(map(escape, others))}"
-            left = f"{escape(folder)}: {plural(len(others), 'other file')} left out: {named}"
-            if not files:
-                reporter.failure(f"{escape(folder)}: no file in this directory{since}")
-            elif len(others) == len(files):
-                reporter.failure(left)
-            elif others:
-                reporter.message(left)
-        if self.named and not (self.files or self.folders):
-            reporter.failure(f"no FILE{since}")
+    path: str
+    name: str
+    status: os.stat_result
+    folder: str = ""
 
 
 def find_inputs(
-    files: Sequence[str], command: Sequence[str] | None, since: float | None = None
-) -> Inputs:
+    files: Sequence[str], given: Mapping[str, Any], unread: list[str]
+) -> Sequence[Input]:
     """The FILEs as they are given, and in place of each directory the files below it, the oldest
-    first. Raises click.ClickException for a FILE that can't be read."""
-    inputs = Inputs(since)
-    if command and files:
+    first. Raises click.ClickException for a FILE that can't be read; what can't be below a
+    directory is added to ``unread``."""
+    if given["run"] and files:
         what = f"FILE {file_name(files[0])} can't be read as well"
         raise click.UsageError(f"--run reads what its command prints: {what}")
-    if command:
-        return inputs
+    if given["run"]:
+        return ()
     if not files and os.isatty(0):
         raise click.UsageError("standard input is a terminal: pipe an agent into agentfmt")
-    files = files or ("-",)
-    inputs.named = frozenset(files)
-    statuses = [stat_input(file) for file in files]
-    if is_one_of(1, statuses):  # reading it would never end
-        raise click.ClickException("standard output is also an input file")
-    seen = {identity(os.fstat(1))}  # a table in the directory that it is about
-    for file, status in zip(files, statuses, strict=True):
-        given, is_folder = [(file, status)], stat.S_ISDIR(status.st_mode)
-        if is_folder:
-            below = files_below(file, seen, inputs.unread)
-            given = sorted(below, key=lambda item: (item[1].st_mtime_ns, item[0]))
-        if since:
-            given = [one for one in given if one[1].st_mtime >= since or not is_regular(one[1])]
-        inputs.files += (name for name, _ in given)
-        inputs.statuses += (each for _, each in given)
-        if is_folder:
-            inputs.folders[file] = [name for name, _ in given]
-    return inputs
+    output, inputs = os.fstat(1), list[Input]()
+    seen = {identity(output)}  # a table in the directory that it is about
+    for path in files or ("-",):
+        status = stat_input(path)
+        if stat.S_ISDIR(status.st_mode):
+            inputs += files_below(path, seen, unread)
+            continue
+        if is_same_file(status, output):  # reading it would never end
+            raise click.ClickException("standard output is also an input file")
+        inputs.append(Input(path, given["label"] or path if path == "-" else path, status))
+    since = given["since"] or 0
+    return [one for one in inputs if one.status.st_mtime >= since or not is_regular(one.status)]
+
+
+def stat_input(file: str) -> os.stat_result:
+    """The status of a FILE. Raises click.ClickException if it can't be read."""
+    try:
+        status = os.fstat(0) if file == "-" else os.stat(file)
+        if file == "-" and stat.S_ISDIR(status.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if file != "-" and not os.access(file, os.R_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except (OSError, ValueError) as error:
+        raise click.ClickException(f"{file_name(file)}: {reason_of(error)}") from None
+    return status
 
 
 def is_regular(file: os.stat_result) -> bool:
@@ -14486,12 +14463,13 @@ def identity(status: os.stat_result) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-def files_below(
-    folder: str, seen: set[tuple[int, int]], unread: list[str]
-) -> Iterator[tuple[str, os.stat_result]]:
-    """The files below a directory, each once, whatever links lead to it; directories that can't be
-    read are added to ``unread``."""
-    waiting = [folder]
+def is_same_file(one: os.stat_result, other: os.stat_result) -> bool:
+    return is_regular(one) and identity(one) == identity(other)
+
+
+def files_below(folder: str, seen: set[tuple[int, int]], unread: list[str]) -> list[Input]:
+    """The files below a directory, the oldest first, each once, whatever links lead to it."""
+    found, waiting = list[Input](), [folder]
     while waiting:
         path = waiting.pop()
         try:
@@ -14503,40 +14481,100 @@ def files_below(
                 with os.scandir(path) as entries:
                     waiting += (entry.path for entry in entries)
             elif is_regular(status):
-                yield path, status
+                found.append(Input(path, path, status, folder))
         except OSError as error:
             if error.errno not in (errno.ENOENT, errno.ELOOP):  # a link to nowhere is no session
                 unread.append(f"{escape(path)}: {reason_of(error)}")
+    return sorted(found, key=lambda one: (one.status.st_mtime_ns, one.path))
+
+
+def report_inputs(
+    files: Sequence[str],
+    inputs: Sequence[Input],
+    others: Collection[Input],
+    since: float | None,
+    reporter: Reporter,
+) -> None:
+    """Say which files in directories are no sessions; a directory without any session fails."""
+    changed = f" changed since {local_time(1000 * since, DATE)}" if since else ""
+    for folder in filter(os.path.isdir, files):
+        below = [one for one in inputs if one.folder == folder]
+        left = [os.path.relpath(one.path, folder) for one in others if one.folder == folder]
+        left.sort(key=lambda file: not file.endswith(("ndjson", "jsonl")))
+        named = f"no session that can be read: {first_names(map(escape, left))}"
+        if not below:
+            reporter.failure(f"{escape(folder)}: no file in this directory{changed}")
+        elif left:
+            told = reporter.failure if len(left) == len(below) else reporter.message
+            told(f"{escape(folder)}: {plural(len(left), 'other file')} left out: {named}")
+    if since and not (inputs or any(map(os.path.isdir, files))):
+        reporter.failure(f"no FILE{changed}")
+
+
+def appender(
+    option: str, given: Mapping[str, Any], inputs: Iterable[Input]
+) -> Callable[[bytes], None] | None:
+    """What appends to the FILE of --rejects or --tee. Raises click.ClickException, also if it is an
+    input."""
+    if (file := given[option]) is None:
+        return None
+    import fcntl
+
+    if file == "-":
+        raise click.ClickException(f"--{option} -: write ./- for a file of that name")
+    name = f"--{option} {escape(file)}"
+    try:
+        fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        status = os.fstat(fd)
+        if any(is_same_file(status, one.status) for one in inputs):
+            raise ValueError("is also an input file")
+        appends = fcntl.fcntl(1, fcntl.F_GETFL) & os.O_APPEND
+        if is_same_file(status, os.fstat(1)) and not appends:
+            raise ValueError("is also the standard output")
+    except (OSError, ValueError) as error:
+        raise click.ClickException(f"{name}: {reason_of(error)}") from None
+
+    def append(data: bytes) -> None:
+        with output_errors(name):
+            write_all(fd, data)
+
+    return append
 
 
 def read(
-    inputs: Inputs,
+    inputs: Sequence[Input],
+    files: Sequence[str],
     given: Mapping[str, Any],
     signals: Signals,
-    tee: int | None,
     out: Output,
     options: dict[str, Any],
 ) -> None:
     """Convert FILEs, or what the command of --run prints, within the limits of time."""
-    grace = GRACE if given["grace"] is None else given["grace"]
-    names = ("max_idle", "max_call", "max_time", "max_calls", "max_tokens")
-    limits = Limits(grace, *map(given.__getitem__, names))
+    names = ("grace", "max_idle", "max_call", "max_time", "max_calls", "max_tokens")
+    limits = Limits(*map(given.__getitem__, names))
     out.last.limits = limits
-    reporter, child, label = options["reporter"], None, given["label"]
-    arriving: Streams = (
-        (label_of(file, label), open_chunks(file, signals, reporter.error, limits.wait))
-        for file in inputs.sessions(lambda file: holds_a_run(file, signals, options))
-    )
+    reporter, child = options["reporter"], None
+    tee = appender("tee", given, inputs)
+    others: list[Input] = []  # files below directories that hold no run
+
+    def opened() -> Iterator[tuple[str, Iterator[bytes]]]:
+        for one in inputs:
+            if one.folder and not holds_a_run(one, signals, options):
+                others.append(one)
+            else:
+                yield one.name, open_chunks(one.path, signals, reporter.error, limits.wait)
+
+    arriving: Streams = opened()
     if given["run"]:
         child = Child(given["run"], signals, limits)
         if ours := next(filter(MISPLACED.match, given["run"]), None):
             what = f"{escape(ours)} is an option of {escape(child.name)}'s here"
             reporter.message(f"{what}: what is for agentfmt stands before --run")
-        arriving = [(label or child.name, child.chunks())]
+        arriving = [(given["label"] or child.name, child.chunks())]
     streams = ((name, limits.watch(chunks, tee)) for name, chunks in arriving)
     try:
         convert(streams, limits=limits, out=out, **options)
-        inputs.report(reporter)
+        report_inputs(files, inputs, others, given["since"], reporter)
         if limits.reached and not reporter.failed:
             reporter.message(f"stopped: {limits.reached}")
         if child:
@@ -14548,11 +14586,6 @@ def read(
 
 # Options of ours that no agent has, and that would be missed in silence.
 MISPLACED = regex("--(?:fail-|redact|secret|max-(?!tokens)|exit-zero|rejects)")
-
-
-def label_of(file: str, label: str | None) -> str:
-    """The name of a FILE in messages and rows."""
-    return label or file if file == "-" else file
 
 
 def report_command(child: Child, reporter: Reporter) -> None:
@@ -14580,21 +14613,21 @@ class Silence(Reporter):
 
 
 def read_in_silence(
-    streams: Streams, options: Mapping[str, Any]
+    inputs: Iterable[Input], signals: Signals, unread: list[str], options: Mapping[str, Any]
 ) -> Iterator[tuple[Source, Iterable[Event]]]:
     """The events of each frame of FILEs, which are read again later, and the FILE as it is known
     so far."""
+    streams = ((one.name, open_chunks(one.path, signals, unread.append)) for one in inputs)
     sessions = Sessions(options["dialect"], EventMaker(Event), Runs(Silence()))
     for events in follow_streams(streams, sessions, options["max_line"], options["unwrap"]):
         yield sessions.file, events
 
 
-def holds_a_run(file: str, signals: Signals, options: Mapping[str, Any]) -> bool:
+def holds_a_run(file: Input, signals: Signals, options: Mapping[str, Any]) -> bool:
     """Does a file hold a run, and more than the head of one? It is read only until that is known.
     True if it can't be read, so that the real reading says why."""
-    unread: list[str] = []
-    streams, source = [(file, open_chunks(file, signals, unread.append))], Source("")
-    for source, events in read_in_silence(streams, options):
+    unread, source = list[str](), Source("")
+    for source, events in read_in_silence([file], signals, unread, options):
         if any(event.run and event.run.events > 1 for event in events):
             return True
         if source.looks_like and not source.has_run:
@@ -14603,24 +14636,22 @@ def holds_a_run(file: str, signals: Signals, options: Mapping[str, Any]) -> bool
 
 
 def count_runs(
-    inputs: Inputs, label: str | None, signals: Signals, options: dict[str, Any]
+    inputs: Sequence[Input], signals: Signals, options: dict[str, Any]
 ) -> dict[str, int] | None:
     """How many runs each FILE holds, if a selector has `run=-1`: that is known only at their ends,
     and they are read twice. Raises click.UsageError if they can't be."""
     terms = (term for name in SELECTORS for item in options[name] for term in item.terms)
     if not any(term.key == "run" and term.glob.startswith("-") for term in terms):
         return None
-    if not inputs.statuses or not all(map(is_regular, inputs.statuses)):
+    if not inputs or not all(is_regular(one.status) for one in inputs):
         raise click.UsageError("run=-N needs FILEs, which can be read twice: save the stream first")
-    begin = os.lseek(0, 0, os.SEEK_CUR) if "-" in inputs.files else 0
-    streams = (
-        (label_of(file, label), open_chunks(file, signals, lambda _: None)) for file in inputs.files
-    )
+    reads_stdin = any(one.path == "-" for one in inputs)
+    begin = os.lseek(0, 0, os.SEEK_CUR) if reads_stdin else 0
     runs: dict[str, int] = {}
-    for source, events in read_in_silence(streams, options):
+    for source, events in read_in_silence(inputs, signals, [], options):
         collections.deque(events, 0)
         runs[source.name] = max(runs.get(source.name, 0), source.runs)  # it may be given twice
-    if "-" in inputs.files:
+    if reads_stdin:
         os.lseek(0, begin, os.SEEK_SET)
     return runs
 
@@ -14732,62 +14763,13 @@ click.help_option("-h", "--help")(command)
 GROUPS["Help"] += command.params[-2:]
 
 
-def changes_of(inputs: Inputs, label: str | None) -> dict[str, int]:
-    """When each FILE was last changed; nothing if any of them isn't a regular one."""
-    if not all(map(is_regular, inputs.statuses)):
-        return {}
-    changes = zip(inputs.files, inputs.statuses, strict=True)
-    return {
-        file_name(label_of(file, label)): round(1000 * status.st_mtime) for file, status in changes
-    }
-
-
-def stat_input(file: str) -> os.stat_result:
-    """The status of a FILE. Raises click.ClickException if it can't be read."""
-    try:
-        status = os.fstat(0) if file == "-" else os.stat(file)
-        if file == "-" and stat.S_ISDIR(status.st_mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        if file != "-" and not os.access(file, os.R_OK):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    except (OSError, ValueError) as error:
-        raise click.ClickException(f"{file_name(file)}: {reason_of(error)}") from None
-    return status
-
-
-def is_one_of(fd: int, files: Iterable[os.stat_result]) -> bool:
-    """Is a descriptor one of these regular files?"""
-    status = os.fstat(fd)
-    return is_regular(status) and any(os.path.samestat(status, file) for file in files)
-
-
-def open_append(
-    option: str, given: Mapping[str, Any], inputs: Iterable[os.stat_result]
-) -> int | None:
-    """The descriptor of --rejects or --tee. Raises click.ClickException, also if it is an input."""
-    file = given[option]
-    if file is None:
-        return None
-    import fcntl
-
-    if file == "-":
-        raise click.ClickException(f"--{option} -: write ./- for a file of that name")
-    try:
-        fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        if is_one_of(fd, inputs):
-            raise ValueError("is also an input file")
-        if is_one_of(fd, [os.fstat(1)]) and not fcntl.fcntl(1, fcntl.F_GETFL) & os.O_APPEND:
-            raise ValueError("is also the standard output")
-    except (OSError, ValueError) as error:
-        raise click.ClickException(f"--{option} {escape(file)}: {reason_of(error)}") from None
-    return fd
-
-
 def main() -> int:
     """Run the command; returns the exit status (see EXIT_HELP)."""
     gc.freeze()  # imported objects stay
     while os.open(os.devnull, os.O_RDONLY) < 3:
         pass  # else a FILE would take the place of a closed standard descriptor
+    if os.environ.get("_AGENTFMT_COMPLETE", "").endswith("_complete"):  # by hand, without a shell
+        os.environ.update({"COMP_WORDS": "", "COMP_CWORD": "0"} | os.environ)
     try:
         status = command.main(prog_name="agentfmt", standalone_mode=False)
         if sys.stdout:  # None where the descriptor is closed

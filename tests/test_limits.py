@@ -246,7 +246,10 @@ def test_tee_keeps_every_byte(command: tuple[str, ...], tmp_path: Path) -> None:
 def test_a_full_disk_ends_the_command(shell: dict[str, str]) -> None:
     with nothing_left("$S; sleep 60") as script:
         ended = run("-q", "--tee", "/dev/full", "--run", "sh", "-c", script, env=shell)
-    assert (ended.status, ended.stderr) == (2, "agentfmt: --tee: No space left on device\n")
+    assert (ended.status, ended.stderr) == (
+        2,
+        "agentfmt: --tee /dev/full: No space left on device\n",
+    )
 
 
 # ---------------------------------------------------------------- pipes, the clock

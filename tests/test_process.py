@@ -267,7 +267,7 @@ def test_a_full_disk(args: list[str], data: bytes) -> None:
 @full
 def test_rejects_on_a_full_disk() -> None:
     ended = run("--rejects", "/dev/full", data=b"prose\n" + whole_run())
-    assert ended.stderr.splitlines()[-1] == "agentfmt: --rejects: No space left on device"
+    assert ended.stderr.splitlines()[-1] == "agentfmt: --rejects /dev/full: No space left on device"
     assert ended.status == 2
 
 
@@ -556,6 +556,8 @@ def test_the_lines_that_set_up_completion(line: str) -> None:
     ended = run(env=ENVIRON | {"_AGENTFMT_COMPLETE": f"{shell}_source"})
     assert (ended.status, ended.stderr) == (0, "")
     assert f"_AGENTFMT_COMPLETE={shell}_complete" in ended.stdout.decode()
+    by_hand = run(env=ENVIRON | {"_AGENTFMT_COMPLETE": f"{shell}_complete"})
+    assert "Traceback" not in by_hand.stderr
 
 
 @pytest.mark.parametrize(("line", "word"), [("-f cla", "claude"), ("-m fin", "final")])
