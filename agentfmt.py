@@ -2399,6 +2399,7 @@ def story_of(reporter: Reporter, file: Source) -> tuple[str, str, str]:
 # Chunks in, events out; a damaged line affects no other. It must not know agents or runs.
 
 # How documents begin: their first line is `{` alone, `[` alone, or `[` followed by `{`.
+ARRAY = regex(rb'\[[ \t]*\{[ \t]*"type"')  # of events, behind other lines
 DOCUMENTS = regex(rb"[{\[][ \t\r]*\n|\[[ \t\r]*\{")
 
 
@@ -2735,7 +2736,7 @@ class Reader:
         """What is left of lines that came in pieces."""
         for text in self.pieces.begun.values():
             self.source.at -= 1
-            yield from self.examine(bytes(text), (self.wrapping or self.last)[:-1])
+            yield self.examine(bytes(text), bytes(text), (self.wrapping or self.last)[:-1])
 
     def decide(self) -> Wrapping | None:
         """What each event of the FILE is wrapped in, if one has opened a run."""
@@ -2752,8 +2753,8 @@ class Reader:
         return Rejected(piece.reason if braced else None)
 
     def peel(self, line: bytes, off: Wrapping = ()) -> Iterator[tuple[bytes, Any]]:
-        """The events in a line, or in those that are complete now of envelopes that the FILE has,
-        or may have. One collector may read what another wrote."""
+        """The event in a line, or those in the lines that are complete now of envelopes that the
+        FILE has, or may have. One collector may read what another wrote."""
         layers = 1 if self.named else MAX_LAYERS
         places = self.places if len(off) < 3 * layers else ()
         if expected := self.decide():
@@ -2771,64 +2772,36 @@ class Reader:
                     else:
                         yield from self.peel(whole, inside)
                 return
-        yield from self.examine(line, off)
+        text = stripped(line)
+        array = decoded(text) if ARRAY.match(text) else None
+        for one in map(encode_json, array) if array else filter(None, (text,)):
+            yield self.examine(line, one, off)
 
-    def examine(self, line: bytes, off: Wrapping) -> Iterator[tuple[bytes, Any]]:
-        """The events in a line that has been peeled, if it was wrapped as the others are."""
-        if not (text := stripped(line)):
-            return
-        expected, (prefix, found) = self.decide(), self.find_events(text)
-        if found is not NO_EVENT:
-            wrapping = (*off, prefix_kind(prefix))
-            if not isinstance(found, Rejected):
-                if self.alone and expected and len(expected) == 1 and wrapping == BARE:
-                    expected = self.wrapping = BARE
-                if expected in (None, wrapping):
-                    self.alone = expected is None
-                    self.last = wrapping
-                    yield from found
-                    return
-                found = Rejected(None, text[len(prefix) :])
-            elif not self.is_damaged(text[len(prefix) :], wrapping):
-                found = NO_EVENT
-        yield line.removesuffix(b"\n") + b"\n", found
-
-    def is_damaged(self, text: bytes, wrapping: Wrapping) -> bool:
-        """Is an object that can't be decoded wrapped as the others are, or a broken envelope?"""
-        if (expected := self.decide()) is None:
-            return not wrapping[-1]
-        broken = len(wrapping) == 1 < len(expected) and text[:2] == b'{"'
-        return broken or wrapping == expected
-
-    def find_events(self, text: bytes) -> tuple[bytes, list[tuple[bytes, Event]] | Rejected]:
-        """What stands before the events in a line, and each with its line. There may be several:
-        of files that were joined without LF between them, or in an array."""
-        brace = text.find(b"{", 0, MAX_PREFIX + 1)
-        if text[:1] == b"[" and (several := self.read_several(text)):
-            return b"", several
-        if not text[:4].isascii() and (what := foreign_form(text)):
-            return b"", Rejected(what)
-        if brace < 0:
-            return b"", NO_EVENT
-        prefix, text = text[:brace], text[brace:]
+    def examine(self, line: bytes, text: bytes, off: Wrapping) -> tuple[bytes, Any]:
+        """The event in a line that has been peeled, if it was wrapped as the others are; ``text``
+        is the line without what surrounds it."""
+        expected, whole = self.decide(), line.removesuffix(b"\n") + b"\n"
+        if reason := "" if text[:4].isascii() else foreign_form(text):
+            return whole, Rejected(reason)
+        if (brace := text.find(b"{", 0, MAX_PREFIX + 1)) < 0:
+            return whole, NO_EVENT
+        wrapping, text = (*off, prefix_kind(text[:brace])), text[brace:]
         try:
             event = read_event(self.event_type, text)
         except ValueError as error:
-            return prefix, self.read_several(text) or Rejected(str(error))
-        if prefix and event.type is None and not says_kind(object_in(text)):
-            return prefix, NO_EVENT
-        return prefix, [(text, event)]
-
-    def read_several(self, text: bytes) -> list[tuple[bytes, Event]]:
-        """The events of an array, or those that follow each other; none unless all can be read, and
-        say what they are."""
-        parts = [*document_frames([text], MAX_LINE)]
-        if not all(isinstance(part, bytes) and says_kind(object_in(part)) for part in parts):
-            return []
-        with contextlib.suppress(ValueError):
-            lines = [cast("bytes", part).strip() for part in parts]
-            return [(line, read_event(self.event_type, line)) for line in lines]
-        return []
+            # Is it wrapped as the others are, or a broken envelope?
+            damaged = wrapping == expected if expected else not brace
+            if expected and len(wrapping) == 1 < len(expected):
+                damaged = text[:2] == b'{"'
+            return whole, Rejected(str(error)) if damaged else NO_EVENT
+        if brace and event.type is None and not says_kind(object_in(text)):
+            return whole, NO_EVENT
+        if self.alone and expected and len(expected) == 1 and wrapping == BARE:
+            expected = self.wrapping = BARE
+        if expected not in (None, wrapping):
+            return whole, Rejected(None, text)
+        self.alone, self.last = expected is None, wrapping
+        return text, event
 
 
 def prefix_kind(prefix: bytes) -> str:
@@ -6963,7 +6936,9 @@ class Sessions:
         if name and not known and (late := self.named_by_its_end(event)):
             return late, True
         if name and not known and current.translator.goes_on_as(Node(details(event)), name):
-            return self.enter(self.rename(current, name)), True
+            self.table.pop(current.key, None)  # it was resumed
+            current.key, current.anonymous = session_key(name), False
+            return self.enter(current), True
         agent = recognize(details(event))
         self.runs.shows_agent = agent is not None
         if self.given and agent and TRANSLATORS[agent] is not TRANSLATORS[self.given] and not name:
@@ -7026,12 +7001,6 @@ class Sessions:
             oldest = next(iter(self.table.values()))
             why = f"least recently active of more than {MAX_RUNS} open runs"
             self.end_session(oldest, why)
-        return session
-
-    def rename(self, session: Session, name: str) -> Session:
-        """A session that was resumed has another ID from here on."""
-        self.table.pop(session.key, None)
-        session.key, session.anonymous = session_key(name), False
         return session
 
     def new_session(self, name: str | None) -> Session:
