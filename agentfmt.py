@@ -13435,8 +13435,6 @@ INTERNAL, FAILED_SPAN = 1, 2  # kinds and statuses of spans
 
 def any_value(value: Any) -> dict[str, Any]:
     """A value as OTLP's AnyValue: integers are strings in its JSON."""
-    if isinstance(value, bool):
-        return {"boolValue": value}
     if isinstance(value, int):
         return {"intValue": str(value)}
     return {"doubleValue": value} if isinstance(value, float) else {"stringValue": str(value)}
@@ -13518,37 +13516,26 @@ class Otlp(Follower):
         if len(trace.spans) >= MAX_SPANS:
             self.part(trace)
 
-    def time_of(self, call: FinishedCall, trace: Trace) -> tuple[tuple[int, int], str | None]:
-        """When a call began and ended, and how that is known: lines state it, else the clock, where
-        the input is live; but these are never mixed in a run."""
-        span, took = call.span, call.duration_ms or 0
-        if span is None and trace.last is not None:
-            since = trace.last - took if call.started_ms is None else call.started_ms
-            span = since, max(since, trace.last)
-        if span is None:
-            return self.time_by_clock(trace, took, call.start.started_at or time.monotonic())
-        trace.last = max(span[1], trace.last or span[1])
-        return span, None if call.span else "unknown"
-
-    def time_of_run(self, trace: Trace) -> tuple[tuple[int, int], str | None]:
-        """The same for the run."""
-        took, first = trace.notes.totals.took, trace.run.started_ms
-        if first is None:
-            return self.time_by_clock(trace, took, trace.notes.since)
-        return (first, max(first + took, trace.last or first)), None
-
-    def time_by_clock(self, trace: Trace, took: int, since: float) -> tuple[tuple[int, int], str]:
-        """The time of what no line dates: a saved FILE has ended when it was last changed."""
+    def time_of(self, trace: Trace, first: int | None, took: int, since: float) -> tuple[int, int]:
+        """When a call or a run began and ended: as lines state it; else a saved FILE has ended when
+        it was last changed, and what is live ends now. These are never mixed in a run."""
+        if first is None and trace.last is not None:
+            first = trace.last - took
+        if first is not None:
+            return first, max(first + took, trace.last or first)
         if end := self.last.saved.get(trace.run.file):
-            return (end - took, end), "unknown"
+            return end - took, end
         now, clock = round(time.time() * 1000), round(1000 * (time.monotonic() - since))
-        return (now - max(took, clock), now), "clock"
+        return now - max(took, clock), now
 
     def did(self, trace: Trace, call: FinishedCall, going: int = 0) -> None:
         identity = call.event.call_id
         trace.ids[identity] = trace.ids.get(identity, -1) + 1
         above = trace.nest(identity, call.parent, trace.notes.calls)
-        span, source = self.time_of(call, trace)
+        since = call.start.started_at or time.monotonic()
+        span = call.span or self.time_of(trace, call.started_ms, call.duration_ms or 0, since)
+        if call.span:
+            trace.last = max(call.span[1], trace.last or 0)
         status = "unfinished" if going else call.status
         command = call.arguments.get("command") if call.tool == "shell" else None
         fields = {
@@ -13560,7 +13547,6 @@ class Otlp(Follower):
             "process.command_line": command if isinstance(command, str) else None,
             "process.exit.code": call.exit_code,
             "agentfmt.tool": call.tool,
-            "agentfmt.time": source,
         }
         if self.contents:
             fields["gen_ai.tool.call.arguments"] = encode_json(call.arguments).decode()
@@ -13572,7 +13558,7 @@ class Otlp(Follower):
     def ended(self, trace: Trace) -> None:
         run, totals = trace.run, trace.notes.totals
         stated, failure = totals.stated, run.failure
-        span, source = self.time_of_run(trace)
+        span = self.time_of(trace, run.started_ms, totals.took, trace.notes.since)
         fields = {
             "gen_ai.operation.name": "invoke_agent",
             "gen_ai.agent.name": run.agent,
@@ -13586,7 +13572,6 @@ class Otlp(Follower):
             "agentfmt.run": run.number,
             "agentfmt.cost_usd": stated.get("cost_usd"),
             "agentfmt.turns": stated.get("turns"),
-            "agentfmt.time": source,
         }
         if self.contents:
             reason = "error" if failure else "stop"
