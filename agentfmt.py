@@ -7594,7 +7594,8 @@ def read_line(line: str) -> Sequence[ShellCommand]:
     import tree_sitter_bash
 
     source = BARE_EXIT.sub(r"\1 1", ASSIGNED.sub(r"\1", line)).encode("utf-8", "replace")
-    if len(source) > MAX_SOURCE or len(re.findall(rb"=\(|[|]", source)) > MAX_SIGNS:
+    signs = len(re.findall(rb"=\(|[|]", source))
+    if len(source) > MAX_SOURCE or signs > MAX_SIGNS or CUT_WORD.search(source):
         raise UnclearError
     parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
     root = parser.parse(source).root_node
@@ -7628,6 +7629,7 @@ def in_turn(commands: Iterable[ShellCommand]) -> Iterator[ShellCommand]:
 
 
 ASSIGNED = regex(r"(?m)((?:^|;)[ \t]*)\$(?:env:)?\w+[ \t]*=(?!=)[ \t]*")  # by PowerShell
+CUT_WORD = regex(rb"\w\\\n\w")  # the parser takes it for two
 BARE_EXIT = regex(r"(\|\|\s*exit)(?=\s*(?:[;\n}]|\Z))")  # with the status of what has failed
 
 
@@ -7661,13 +7663,7 @@ def commands_in(
 
 
 def command_in(node: Any, parts: Sequence[Any], hidden: str, *, fed: Fed) -> Iterator[ShellCommand]:
-    own, begin = node.named_children, node.start_byte
-    gaps = (
-        node.text[a.end_byte - begin : b.start_byte - begin] for a, b in itertools.pairwise(own)
-    )
-    if b"\\\n" in gaps:  # in the middle of a word, which the parser takes for two
-        raise UnclearError
-    fed = next(filter(None, map(input_from, own)), fed)
+    fed = next(filter(None, map(input_from, node.named_children)), fed)
     words = [word_of(part) for part in parts if part.is_named and part.type not in NO_WORDS]
     if words:
         yield from started_by(words, hidden, fed=fed)
@@ -7822,92 +7818,84 @@ def started_by(words: Sequence[str], hidden: str, *, fed: Fed = None) -> Iterato
         raise UnclearError
     hidden = hidden or hidden_by(program, rest)
     rest = completed_words(program, rest) if program in FEEDERS else rest
-    starter = Starter(program, rest, hidden, fed)
     inner = [at for at in range(begin, len(rest)) if not NO_PROGRAM.match(rest[at])]
     if len(rest) > MAX_INNER and (inner or program in SCRIPTS):
         raise UnclearError
-    yield from starter.scripts()
-    yield from starter.inner(begin, inner)
+    yield from scripts_of(program, rest, hidden, fed)
+    if begin < NOWHERE:
+        yield from started_behind(program, rest, hidden, fed, begin, inner)
     if fed is not None and begin < NOWHERE and may_be_shell(program, rest, inner):
         yield from read_input(fed, hidden)
 
 
-class Starter(NamedTuple):
-    """A program that may start others. ``fed``: its input; ``hidden``: what hides their status."""
+def started_behind(
+    program: str, rest: Sequence[str], hidden: str, fed: Fed, begin: int, inner: Sequence[int]
+) -> Iterator[ShellCommand]:
+    """The commands that may begin at some words behind a program. The first one that is neither the
+    value of a known option nor the name of a host or container tells how it ended."""
+    options = re.compile(VALUED.get(plain_name(program), VALUED[""]))
+    valued = [False, *(options.fullmatch(word) is not None for word in rest)]
+    for at, word in enumerate(rest[: max(0, begin - 1)]):
+        if not (word[:1] == "-" or VERB.match(word) or valued[at]):
+            hidden = hidden or f"{program} {word}"  # python x.py -m pytest
+    # Words behind a -- are rarely commands, where nothing else says so.
+    places, first = program in PLACES, rest[begin - 1 : begin] != ["--"]
+    for at in inner:
+        word, behind, value = rest[at], rest[at + 1 :], valued[at]
+        name, place = base_name(word), places and not value
+        places, argument = places and value, value or place
+        if name.startswith(UNKNOWN):  # one word, if it may be the value of an option
+            known = program in VALUED or rest[at - 1][:2] in ("--", "-I")
+            if first and not (place or (value and known) or (behind and word == UNKNOWN)):
+                unsure = behind and program != "sudo"  # of which all options are known
+                yield ShellCommand([ANY_WORD if unsure else UNKNOWN, *behind], hidden)
+        elif first and not argument:
+            why = hidden or (program if OF_A_LINE.search(name) else "")  # a script, as a word
+            yield from started_by([word, *behind], why, fed=fed)
+        else:
+            why = hidden or f"{program} {word}"
+            yield ShellCommand([name, *behind], why)
+            yield from scripts_of(name, behind, why, fed)
+        if not (argument or VERB.match(word)):
+            hidden, first = hidden or f"{program} {word}", False
 
-    program: str
-    rest: Sequence[str]
-    hidden: str
-    fed: Fed
 
-    def is_value(self, at: int) -> bool:
-        """Does a word stand behind an option that has a value?"""
-        options = VALUED.get(plain_name(self.program), VALUED[""])
-        return at > 0 and re.fullmatch(options, self.rest[at - 1]) is not None
+def scripts_of(program: str, rest: Sequence[str], hidden: str, fed: Fed) -> Iterator[ShellCommand]:
+    """What a program is given to run as a script, or reads as one. Raises UnclearError."""
+    name = plain_name(program)
+    flag, is_shell = SCRIPTS.get("sh" if UNKNOWN in name else name), name in SHELL_NAMES
+    if flag is None:
+        return
+    at = next((at for at, word in enumerate(rest) if flag and re.match(flag, word)), None)
+    scripts = [
+        word
+        for before, word in itertools.pairwise(["", *rest[0 if at is None else at + 1 :]])
+        if word[:1] not in ("-", "+") and not (is_shell and SHELLS_VALUED.fullmatch(before))
+    ]
+    if reads_script(name, rest, scripts, fed, given=at is not None):
+        yield from read_input(fed, hidden)
+    if flag and at is None:
+        return
+    if at is not None and (match := re.match(flag, rest[at])):  # env -S'x'
+        scripts = [*filter(None, [rest[at][match.end() :].lstrip("=")]), *scripts]
+    if name in JOINING:
+        flag, scripts = name, [" ".join(scripts)]
+    for script in scripts[:1] if is_shell else scripts:
+        if script.startswith(UNKNOWN):
+            yield from [ShellCommand([UNKNOWN], hidden)] if flag else ()
+        elif script and (flag or OF_A_LINE.search(script.replace(f"{UNKNOWN}$", ""))):
+            yield from read_input(script.replace(UNKNOWN, ""), hidden)
 
-    def inner(self, begin: int, inner: Sequence[int]) -> Iterator[ShellCommand]:
-        """The commands that may begin at some words. The first one that is neither the value of a
-        known option nor the name of a host or container tells how it ended."""
-        program, rest, hidden = self.program, self.rest, self.hidden
-        for at, word in enumerate(rest[: max(0, begin - 1)] if begin < NOWHERE else ()):
-            if not (word[:1] == "-" or VERB.match(word) or self.is_value(at)):
-                hidden = hidden or f"{program} {word}"  # python x.py -m pytest
-        # Words behind a -- are rarely commands, where nothing else says so.
-        places, first = program in PLACES, rest[begin - 1 : begin] != ["--"]
-        for at in inner:
-            word, behind, value = rest[at], rest[at + 1 :], self.is_value(at)
-            name, place = base_name(word), places and not value
-            places, argument = places and value, value or place
-            if name.startswith(UNKNOWN):  # one word, if it may be the value of an option
-                known = program in VALUED or rest[at - 1][:2] in ("--", "-I")
-                if first and not (place or (value and known) or (behind and word == UNKNOWN)):
-                    unsure = behind and program != "sudo"  # of which all options are known
-                    yield ShellCommand([ANY_WORD if unsure else UNKNOWN, *behind], hidden)
-            elif first and not argument:
-                why = hidden or (program if OF_A_LINE.search(name) else "")  # a script, as a word
-                yield from started_by([word, *behind], why, fed=self.fed)
-            else:
-                why = hidden or f"{program} {word}"
-                yield ShellCommand([name, *behind], why)
-                yield from Starter(name, behind, why, self.fed).scripts()
-            if not (argument or VERB.match(word)):
-                hidden, first = hidden or f"{program} {word}", False
 
-    def scripts(self) -> Iterator[ShellCommand]:
-        """What it is given to run as a script, or reads as one. Raises UnclearError."""
-        name, rest = plain_name(self.program), self.rest
-        flag, is_shell = SCRIPTS.get("sh" if UNKNOWN in name else name), name in SHELL_NAMES
-        if flag is None:
-            return
-        at = next((at for at, word in enumerate(rest) if flag and re.match(flag, word)), None)
-        scripts = [
-            word
-            for before, word in itertools.pairwise(["", *rest[0 if at is None else at + 1 :]])
-            if word[:1] not in ("-", "+") and not (is_shell and SHELLS_VALUED.fullmatch(before))
-        ]
-        if self.reads_script(name, scripts, given=at is not None):
-            yield from read_input(self.fed, self.hidden)
-        if flag and at is None:
-            return
-        if at is not None and (match := re.match(flag, rest[at])):  # env -S'x'
-            scripts = [*filter(None, [rest[at][match.end() :].lstrip("=")]), *scripts]
-        if name in JOINING:
-            flag, scripts = name, [" ".join(scripts)]
-        for script in scripts[:1] if is_shell else scripts:
-            if script.startswith(UNKNOWN):
-                yield from [ShellCommand([UNKNOWN], self.hidden)] if flag else ()
-            elif script and (flag or OF_A_LINE.search(script.replace(f"{UNKNOWN}$", ""))):
-                yield from read_input(script.replace(UNKNOWN, ""), self.hidden)
-
-    def reads_script(self, name: str, scripts: Sequence[str], *, given: bool) -> bool:
-        """Does it read a script from its input? ``given``: an option names one."""
-        if name in SHELL_NAMES and HELP.isdisjoint(self.rest):
-            if scripts[:1] and scripts[0].strip(UNKNOWN).startswith(PIPES):
-                raise UnclearError
-            return not given and name not in ("source", ".") and ("-s" in self.rest or not scripts)
-        if name == "su":
-            return not given
-        return self.fed is not None and name in ("ssh", "at", "batch")
+def reads_script(
+    name: str, rest: Sequence[str], scripts: Sequence[str], fed: Fed, *, given: bool
+) -> bool:
+    """Does a program read a script from its input? ``given``: an option names one."""
+    if name in SHELL_NAMES and HELP.isdisjoint(rest):
+        if scripts[:1] and scripts[0].strip(UNKNOWN).startswith(PIPES):
+            raise UnclearError
+        return not given and name not in ("source", ".") and ("-s" in rest or not scripts)
+    return not given if name == "su" else fed is not None and name in ("ssh", "at", "batch")
 
 
 def read_input(script: Fed, hidden: str) -> Iterator[ShellCommand]:
@@ -7960,13 +7948,9 @@ NOWHERE = 1 << 30
 
 def completed_words(program: str, rest: Sequence[str]) -> list[str]:
     """The words of xargs or parallel, with UNKNOWN where they put in what they read."""
-    marks = (
-        (word[match.end() :] or behind).replace(UNKNOWN, "")
-        for word, behind in itertools.pairwise([*rest, ""])
-        if (match := re.match("-[IJ]|--replace=", word))
-    )
-    mark = next(marks, "{")
-    marked = (word.replace(UNKNOWN, "").replace(mark, f"{UNKNOWN}{{}}") for word in rest)
+    mark = re.search(r"(?:\A| )(?:-[IJ]|--replace=) ?(\S+)", " ".join(rest))
+    put_in = mark[1].replace(UNKNOWN, "") if mark else "{"
+    marked = (word.replace(UNKNOWN, "").replace(put_in, f"{UNKNOWN}{{}}") for word in rest)
     words = [UNKNOWN if word.startswith(":::") else word for word in marked]
     numbers = program == "xargs"  # with -n 1 alone, it only prints
     bare = all(NO_PROGRAM.match(word) or (numbers and word.isdigit()) for word in rest)
