@@ -1650,6 +1650,10 @@ class Action(Struct, frozen=True, gc=False):
     verb: str = ""
     running: bool = False
 
+    @property
+    def short(self) -> str:
+        return self.verb if self.verb and self.target else self.label
+
 
 class OpenCall(Struct, gc=False):
     """What is noted of a call while it is open: by its start, or by the question that asked for it
@@ -11272,10 +11276,6 @@ class Screen:
                 return os.get_terminal_size(self.fd).columns or DEFAULT_WIDTH
         return DEFAULT_WIDTH
 
-    def label(self, act: Action) -> str:
-        """On a terminal the verb suffices where a target follows it."""
-        return act.verb if self.fd is not None and act.target and act.verb else act.label
-
     def paint(self, code: str, text: str) -> str:
         return f"{code}{text}{RESET}" if self.color and text else text
 
@@ -11296,7 +11296,8 @@ CHECK_MARK, CROSS_MARK, BEGIN_MARK, SPINNER = "✓", "✗", "▸", "⠋⠙⠹⠸
 @functools.lru_cache(256)
 def render_action(act: Action, prefix: str, room: int, screen: Screen) -> bytes:
     """An action's line, at most ``room`` columns wide."""
-    glyphs, margin, label = screen.glyphs, "", screen.label(act)
+    glyphs, margin = screen.glyphs, ""
+    label = act.label if screen.fd is None else act.short
     if glyphs:
         margin = "  " + prefix[: len(prefix) - len(prefix.lstrip())]
         prefix, room = prefix.lstrip(), room - len(margin) - len("✓ ")
@@ -11331,13 +11332,8 @@ def beside_mark(outcome: str) -> str:
 
 def hang(text: str, room: int) -> list[str]:
     """A text in rows, of which all but the first will be indented."""
-    line, *lines = text.split("\n")
-    first, *rest = wrap(line, room)
-    texts = " ".join(row.strip() for row in rest), *lines
-    rows = [first, *(row for each in texts for row in wrap(each, room - 2) if row.strip())]
-    if len(rows) > FAILURE_ROWS:
-        rows[FAILURE_ROWS:] = ["..."]
-    return rows
+    rows = [row for line in text.split("\n") for row in wrap(line, room - 2) if row.strip()]
+    return rows if len(rows) <= FAILURE_ROWS else [*rows[:FAILURE_ROWS], "..."]
 
 
 def fit_action(label: str, target: str, outcome: str, room: int) -> tuple[str, str, str]:
@@ -11490,7 +11486,7 @@ class LastLine:
             run, call = max(calls, key=lambda pair: pair[1].started_at)
             notes = notes_of(run)
             act, depth = running_action(call, notes.cwd), len(notes.ancestors(call.parent))
-            doing = f"{'  ' * depth}{self.screen.label(act)} {escape(act.target)}"
+            doing = f"{'  ' * depth}{act.short} {escape(act.target)}"
             what, took = f"{self.prefix_of(run)}{doing.rstrip()}", now - call.started_at
             rest = f"  {format_clock(took)}" if took >= 1 else ""
             if len(calls) > 1:
@@ -12361,10 +12357,6 @@ class Step(Struct, kw_only=True):
         return "bad" if self.act.failed else "ok"
 
     @property
-    def label(self) -> str:
-        return self.act.verb if self.act.verb and self.act.target else self.act.label
-
-    @property
     def outcome(self) -> str:
         """How it ended, without what a mark says."""
         return beside_mark(self.act.outcome)
@@ -12726,7 +12718,7 @@ class Markdown(Document):
     def item(self, step: Step) -> str:
         """A call; what it opens is folded behind it, but not what a failed command printed."""
         target, facts = code_html(brief(step.act.target)), inline(brief(step.outcome))
-        words = STATE_MARKS[step.state], inline(step.label), target, facts and f"({facts})"
+        words = STATE_MARKS[step.state], inline(step.act.short), target, facts and f"({facts})"
         line = join_facts(words, " ")
         folded = [fenced(*each) for each in step.details.items() if each[0] != "printed"]
         if folded:
@@ -12926,7 +12918,7 @@ PAGE = """\
 
 {%- macro line(step, scale) %}
 <span class="mark">{{ MARKS[step.state] }}</span>
-<span class="what"><b>{{ step.label }}</b>
+<span class="what"><b>{{ step.act.short }}</b>
 {%- if step.act.target %} <code>{{ step.act.target|brief }}</code>{% endif %}</span>
 {% set facts = step|facts %}
 {% if facts %}<span class="{{ 'why' if facts|long else 'fact' }}">{{ facts }}</span>{% endif %}

@@ -953,13 +953,12 @@ def test_the_last_line_says_how_long_a_call_runs(last: agentfmt.LastLine) -> Non
     calls = agentfmt.notes_of(run).calls
     last.open[run] = None
     calls["1"] = agentfmt.OpenCall("shell", {"command": "a"}, unprinted=False, started_at=100.0)
-    label = agentfmt.TOOLS["shell"].doing
-    assert last.text(100.5) == f"  ⠋ {label} a"
-    assert last.text(102) == f"  ⠹ {label} a  2 s"
+    assert last.text(100.5) == "  ⠋ Running a"
+    assert last.text(102) == "  ⠹ Running a  2 s"
     calls["2"] = agentfmt.OpenCall(
         "shell", {"command": "b" * 50}, unprinted=False, started_at=103.0
     )
-    assert last.text(108) == "  ⠇ Running termin...  5 s  (+1 more)"
+    assert last.text(108) == "  ⠇ Running bbbbbb...  5 s  (+1 more)"
     last.open.clear()
     assert last.text(109) == ""
 
