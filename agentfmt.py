@@ -8054,12 +8054,7 @@ DETACHED = {
 
 
 # What an event says under a key: for each thing that it names, the spellings of its name.
-Named: TypeAlias = "Iterable[Sequence[str]]"
-
-
-def one_name(*spellings: str | None) -> Named:
-    given = tuple(filter(None, spellings))
-    return (given,) if given else ()
+Named: TypeAlias = "Iterable[Iterable[str | None]]"
 
 
 def event_tools(event: Event) -> Iterator[str]:
@@ -8080,11 +8075,10 @@ def event_tools(event: Event) -> Iterator[str]:
 ANY_CHANGE = "change"
 
 
-def event_statuses(event: Event) -> Named:
-    if event.type != "tool_call" or event.subtype != "completed":
-        return ()
-    status = FinishedCall(event).status
-    return one_name(status, "" if status == "ok" else "failed")
+def event_statuses(event: Event) -> Iterator[Sequence[str]]:
+    if event.type == "tool_call" and event.subtype == "completed":
+        status = FinishedCall(event).status
+        yield status, "" if status == "ok" else "failed"
 
 
 def call_groups(event: Event) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -8134,15 +8128,10 @@ def event_targets(event: Event) -> Named:
     for name, group in call_groups(event):
         if name != "success":
             spelled = map(first_text, map(group.get, TARGET_MEMBERS))
-            yield from one_name(target_in(tool_of(event)[0], group, here), *spelled)
+            yield target_in(tool_of(event)[0], group, here), *spelled
 
 
 TARGET_MEMBERS = "command path filePath pattern globPattern query searchTerm url".split()
-
-
-def event_commands(event: Event) -> Iterator[Sequence[str]]:
-    """The commands that a call of a shell runs. Raises UnclearError."""
-    return (tuple(command.spellings()) for command in commands_of(event))
 
 
 def commands_of(event: Event) -> Iterator[ShellCommand]:
@@ -8169,27 +8158,14 @@ def event_changes(event: Event) -> Named:
         return ()
     written = (file for file in written_files(event) if not file.startswith("/tmp/"))
     changes = tool_of(event)[0] in CHANGING_TOOLS or any(written)
-    return one_name(ANY_CHANGE if changes else "no change")
+    return [[ANY_CHANGE if changes else "no change"]]
 
 
-def event_parents(event: Event) -> Named:
-    """The call whose sub-agent an event belongs to; only its start may name it."""
-    begun = event.started.parent_tool_use_id if event.started else None
-    return one_name(event.parent_tool_use_id or begun)
-
-
-def event_sessions(event: Event) -> Named:
+def event_sessions(event: Event) -> Iterator[str | None]:
     """The event's and its run's: the last line of a run may name another."""
-    names = [event.session_id or "", event.run.session or "" if event.run else ""]
-    return one_name(
-        *names, *(name[:SESSION_PREFIX] for name in names), event.run and event.run.short
-    )
-
-
-def event_runs(event: Event) -> Named:
-    """The number of its run in the FILE where that began, from its begin and from its end."""
-    run = event.run
-    return one_name(str(run.number), run.from_end) if run else ()
+    for name in (event.session_id, event.run and event.run.session):
+        yield from (name, name and name[:SESSION_PREFIX])
+    yield event.run and event.run.short
 
 
 ANSWER = "answer"
@@ -8202,23 +8178,25 @@ def event_answers(event: Event) -> Named:
     end = details(event)
     stated = first_text(end.get("result")).strip() or end.get("structured_output") is not None
     last = event.run.last_act
-    return one_name(ANSWER) if last == "assistant" or (stated and not last) else ()
+    return [[ANSWER]] if last == "assistant" or (stated and not last) else ()
 
 
 SELECTOR_KEYS: dict[str, Callable[[Event], Named]] = {
-    "type": lambda event: one_name(event.type),
-    "subtype": lambda event: one_name(event.subtype),
-    "tool": lambda event: one_name(*event_tools(event)),
+    "type": lambda event: [[event.type]],
+    "subtype": lambda event: [[event.subtype]],
+    "tool": lambda event: [event_tools(event)],
     "status": event_statuses,
     "path": event_paths,
     "target": event_targets,
-    "command": event_commands,
+    "command": lambda event: (command.spellings() for command in commands_of(event)),
     "change": event_changes,
     ANSWER: event_answers,
-    "parent": event_parents,
-    "session": event_sessions,
-    "run": event_runs,
-    "word": lambda event: one_name(event.type, *event_tools(event)),
+    # The call whose sub-agent an event belongs to; only its start may name it.
+    "parent": lambda event: [[one.parent_tool_use_id for one in (event, event.started) if one]],
+    "session": lambda event: [event_sessions(event)],
+    # Its number in the FILE where the run began, from its begin and from its end.
+    "run": lambda event: [[str(event.run.number), event.run.from_end]] if event.run else [],
+    "word": lambda event: [(event.type, *event_tools(event))],
 }
 
 KEYS = [key for key in SELECTOR_KEYS if key not in ("word", "change", ANSWER)]
@@ -8239,17 +8217,15 @@ class Term(NamedTuple):
     def matches(self, event: Event, *, unclear: bool = False) -> bool:
         """``unclear`` is the answer if it can't be told."""
         try:
-            return any(
-                self.fits(named, unclear=unclear) for named in SELECTOR_KEYS[self.key](event)
-            )
+            return any(self.fits(each, unclear=unclear) for each in SELECTOR_KEYS[self.key](event))
         except UnclearError:
             return unclear
 
-    def fits(self, named: Sequence[str], *, unclear: bool) -> bool:
-        seen = self.pattern.match
-        if any(seen(name.replace(UNKNOWN, "")) for name in named) != self.negated:
+    def fits(self, spellings: Iterable[str | None], *, unclear: bool) -> bool:
+        names, seen = [*filter(None, spellings)], self.pattern.match
+        if names and any(seen(name.replace(UNKNOWN, "")) for name in names) != self.negated:
             return True
-        return unclear and not self.negated and any(map(self.may_fit, named))
+        return unclear and not self.negated and any(map(self.may_fit, names))
 
     def may_fit(self, name: str) -> bool:
         """Could it match, with what a shell puts in? If its begin is that of the glob."""
@@ -8289,8 +8265,8 @@ class Selector(NamedTuple):
             if changes_nothing(call):
                 return f"{what} changed nothing"
         for term in (term for term in self.terms if term.key == "command"):
-            named = ((one, tuple(one.spellings())) for one in commands_of(event))
-            found = [one for one, spelled in named if term.fits(spelled, unclear=False)]
+            ran = commands_of(event)
+            found = [one for one in ran if term.fits(one.spellings(), unclear=False)]
             if all(one.hidden for one in found):
                 hidden = f"but its status is hidden by {found[0].hidden}"
                 return f"{found[0].words[0]} ran at {where}, {hidden}"
