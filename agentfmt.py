@@ -7648,7 +7648,10 @@ def commands_in(
         behind = [word for part in parts[1:] for word in files_of(part)[1:]]
         hidden = hidden or next(filter(None, map(joined_in_document, parts[1:])), "")
     elif kind == "command":
-        yield from command_in(node, [*parts, *behind], hidden, fed=fed)
+        fed = next(filter(None, map(input_from, parts)), fed)
+        named = (part for part in (*parts, *behind) if part.is_named)
+        words = [word_of(part) for part in named if part.type not in NO_WORDS]
+        yield from started_by(words, hidden, fed=fed) if words else ()
     elif kind == "file_redirect":
         yield from written_file(node)
     elif kind == "function_definition":
@@ -7664,13 +7667,6 @@ def commands_in(
         more = behind if part.type == "command" else ()
         given = UNKNOWN if piped else fed
         yield from commands_in(part, hidden or why, fed=given, behind=more)
-
-
-def command_in(node: Any, parts: Sequence[Any], hidden: str, *, fed: Fed) -> Iterator[ShellCommand]:
-    fed = next(filter(None, map(input_from, node.named_children)), fed)
-    words = [word_of(part) for part in parts if part.is_named and part.type not in NO_WORDS]
-    if words:
-        yield from started_by(words, hidden, fed=fed)
 
 
 def written_file(redirect: Any) -> Iterator[ShellCommand]:
@@ -11845,9 +11841,10 @@ class Text(Follower):
         self.blank = int(self.kind == "asked")
         self.apart("asked")
         if self.screen.fd is not None and not self.view.whole:
-            shown = (escape_line(line.expandtabs()) for line in lines)
+            shown = (escape_line(line.expandtabs()) for line in lines if line.strip())
             room = self.screen.width() - len(self.prefix + lead)
-            lines = [*first_rows([*filter(str.strip, shown)], room)]
+            rows = (row for line in shown for row in wrap(line, room))
+            lines = cut_lines("\n".join(rows), first=PROMPT_ROWS)
         self.below(lines if any(lines) else (), lead, BOLD)
 
     def end_lines(self, kept: TextRecord) -> None:
@@ -11888,15 +11885,6 @@ class Text(Follower):
 
 DIFF_COLORS = {"+": GREEN, "-": RED}
 RULE = regex(r"([=_*#~-])\1{9,}")  # as wide as somebody else's terminal
-
-
-def first_rows(lines: Sequence[str], room: int) -> Iterator[str]:
-    """The first rows of a prompt, and how many more there are."""
-    rows = (truncate(row, room) for line in lines for row in wrap(line, room))
-    yield from itertools.islice(rows, PROMPT_ROWS)
-    if next(rows, None) is not None:
-        more = sum(-(-display_width(line) // max(room, 1)) for line in lines) - PROMPT_ROWS
-        yield truncate(f"... {plural(max(more, 1), 'more line')}", room)
 
 
 def fence_after(fence: str, line: str) -> str:
@@ -13289,10 +13277,7 @@ def row_of(kept: Record) -> dict[str, Any]:
         "failures": sum(totals.failures.values()),
         "tools": tools,
         "files": [*totals.files.values()],
-        "tokens_in": numbers.get("tokens_in"),
-        "tokens_out": numbers.get("tokens_out"),
-        "tokens_cached": numbers.get("tokens_cached"),
-        "tokens_cache_written": numbers.get("tokens_cache_written"),
+        **{name: numbers.get(name) for name in TOKEN_WORDS},
         "cost_usd": numbers.get("cost_usd"),
         "answer": kept.reply or None,
         "cwd": notes.cwd or None,

@@ -271,7 +271,7 @@ LONG_PROMPT = "one two three four five six " * 9 + "x" * 99
         Terminal(24), ["Alpha beta gamma delta", "epsilon zeta.", "- one two three four", "  five six"],
         id="words wrap at word ends"),
     pytest.param([event("user", message={"content": LONG_PROMPT})], Terminal(20),
-        ["> one two three four", "> five six one two", "> three four five", "> ... 17 more lines"],
+        ["> one two three four", "> five six one two", "> three four five", "> ... (13 more", "> lines)"],
         id="rows of a prompt"),
 ])  # fmt: skip
 def test_rows_of_a_terminal(events: list[bytes], screen: Terminal, rows: list[str]) -> None:

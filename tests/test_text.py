@@ -849,7 +849,7 @@ def test_the_prompt_is_shown_with_the_words(text: Any, shown: list[str]) -> None
 def test_a_terminal_shows_the_beginning_of_a_prompt_unless_it_is_asked_for() -> None:
     data = spelled(init(), asked(LIST), result())
     seen = on_terminal(data, "-v", "--color", "never")[0].decode().splitlines()
-    assert seen[:4] == ["> 1. step", "> 2. step", "> 3. step", "> ... 41 more lines"]
+    assert seen[:4] == ["> 1. step", "> 2. step", "> 3. step", "> ... (41 more lines)"]
     whole = on_terminal(data, "-m", "chat", "--color", "never")[0].decode().splitlines()
     assert whole[:44] == [f"> {number}. step" for number in range(1, 45)]
 
