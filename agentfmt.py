@@ -245,6 +245,10 @@ def join_surrogates(text: str) -> str:
     return PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
 
 
+def utf16_length(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
 def escape_line(line: str) -> str:
     """Escape an agent's line so that it is safe on its own; its tabs stay. Deltas may have split a
     character."""
@@ -7160,7 +7164,7 @@ class Speech:
     def __init__(self) -> None:
         self.said: list[str] = []  # complete segments
         self.segment: list[str] = []  # the deltas since the last call
-        self.length = 0  # characters of these deltas
+        self.length = 0  # of these deltas, in UTF-16
         self.held = ""  # a delta or a replay
         self.whole = ""  # the last whole text of the segment: the next one may hold it, too
         self.planned = False  # that is a plan: no result states it
@@ -7183,37 +7187,26 @@ class Speech:
             new = self.cut(text.removeprefix(before) if grows else text)
             self.whole = text
             return new
-        size = len(text)
-        if size == self.length or self.held or not text.isascii():
-            return self.repeat(text)
-        self.segment.append(text)
-        self.length += size
-        return text
-
-    def repeat(self, text: str) -> str:
-        """A delta that may be a replay, follow one, or begin with half a character."""
-        new, self.held = self.held, ""
-        if new:  # two in a row: the first was a delta
+        new, self.held = self.held, ""  # two in a row: the first was a delta
+        if new:
             self.add(new)
-        if len(text) == self.length > 0 and "".join(self.segment) == text:
+        if utf16_length(text) == self.length > 0 and self.segment_text() == text:
             self.held = text
             return new
         self.add(text)
         return new + text
 
-    def add(self, text: str) -> None:
-        """Append a delta; join a character that was split between two, as in their replay."""
-        last = self.segment[-1] if self.segment else ""
-        if PAIR.match(last[-1:] + text[:1]):
-            self.segment.pop()
-            self.length -= len(last)
-            text = join_surrogates(last + text)
-        self.segment.append(text)
-        self.length += len(text)
+    def add(self, delta: str) -> None:
+        self.segment.append(delta)
+        self.length += utf16_length(delta)
+
+    def segment_text(self) -> str:
+        """The deltas since the last call; two of them may hold a half of a character each."""
+        return join_surrogates("".join(self.segment))
 
     def cut(self, whole: str = "") -> str:
         """End the segment: at a call, a question, a result, or its whole text in one event."""
-        segment = "".join(self.segment)
+        segment = self.segment_text()
         new = whole.removeprefix(segment)
         self.said += (segment, new)
         self.segment.clear()
@@ -13725,22 +13718,6 @@ class Output:
 Streams: TypeAlias = Iterable[tuple[str, Iterator[bytes]]]
 
 
-def make_maker(
-    kind: type[Event],
-    to: str,
-    writers: Sequence[Writer],
-    redaction: EventRedactor | None,
-    unread: tuple[str, ...],
-    *,
-    silent: bool,
-    counts: bool,
-) -> EventMaker:
-    native, converts, redacts = to == "stream-json", to == "cursor", redaction is not None
-    strict = ",".join(sorted(redaction.classes - {"paths"})) if native and redaction else ""
-    sums = counts or any(writer.sums for writer in writers)
-    return EventMaker(kind, native, converts, native and redacts, unread, silent, sums, strict)
-
-
 def unread_types(
     writer: Writer,
     only: Sequence[Selector],
@@ -13820,7 +13797,11 @@ def convert(
     counts = limits is not None and limits.counts
     silent = not (writer.words or writer.thinking or fail_on or fail_unless or counts)
     writers = writer, *(other for other, _ in others)
-    maker = make_maker(kind, to, writers, redaction, unread, silent=silent, counts=counts)
+    sums = counts or any(each.sums for each in writers)
+    own = redaction if to == "stream-json" else None  # of lines that leave as they came
+    strict = ",".join(sorted(own.classes - {"paths"})) if own else ""
+    printed = to == "stream-json", to == "cursor", own is not None
+    maker = EventMaker(kind, *printed, unread, silent, sums, strict)
     selection = Selection(only, drop, reporter.failure) if only or drop else None
     gates = (fail_on, fail_unless, limits, runs_in, selection.selects if selection else ALL_RUNS)
     runs = Runs(reporter, *gates, tells=not view.summary)
@@ -13900,17 +13881,13 @@ def parse_since(text: str) -> float:
     raise click.BadParameter(f"invalid time {text!r}: {expected}")
 
 
-def parse_demand(text: str) -> Selector:
+def parse_choice(text: str, *, answers: bool = False) -> Selector:
     try:
-        return parse_selector(text)
+        choice = parse_selector(text)
+        if not answers and any(term.key == ANSWER for term in choice.terms):
+            raise ValueError(f"{text!r}: an answer is no event: --fail-unless demands one")
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
-
-
-def parse_choice(text: str) -> Selector:
-    choice = parse_demand(text)
-    if any(term.key == ANSWER for term in choice.terms):
-        raise click.BadParameter(f"{text!r}: an answer is no event: --fail-unless demands one")
     return choice
 
 
@@ -13965,10 +13942,6 @@ DOUBLE_ESCAPE = regex(r"\\([\\'\"abfnrtv])")
 BACKSLASHED = {"n": "\n", "r": "\r", "t": "\t", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 
 
-def without_backslash(found: re.Match[str]) -> str:
-    return BACKSLASHED.get(found[1], found[1])
-
-
 def file_values(text: str, others: list[str]) -> Iterator[NamedValue]:
     """The values in lines of VALUE or NAME=VALUE: the value, and each form in which it stands in
     the file. The numbers of lines that assign none go to ``others``."""
@@ -13983,7 +13956,7 @@ def file_values(text: str, others: list[str]) -> Iterator[NamedValue]:
             else:
                 given = named["quote"] + quoted + named["quote"]
                 escaped = SINGLE_ESCAPE if named["quote"] == "'" else DOUBLE_ESCAPE
-                value = escaped.sub(without_backslash, quoted)
+                value = escaped.sub(lambda found: BACKSLASHED.get(found[1], found[1]), quoted)
             name, line = f"file:{named[1]}", text[position:end].strip(" \t\r\n")
             if is_usable(value):
                 stands = line.partition("=")[2].strip(" \t")
@@ -14090,7 +14063,8 @@ LIMIT: dict[str, Any] = {"metavar": "TIME", "type": parse_limit}
 MOST: dict[str, Any] = {"metavar": "N", "type": parse_count}
 A_PATH = click.Path(allow_dash=True)
 APPENDED: dict[str, Any] = {"metavar": "FILE", "type": A_PATH}
-SELECTOR, DEMAND = (repeatable("SELECTOR", parse) for parse in (parse_choice, parse_demand))
+SELECTOR = repeatable("SELECTOR", parse_choice)
+DEMAND = repeatable("SELECTOR", lambda text: parse_choice(text, answers=True))
 
 
 PAGES = {"agentfmt": "agentfmt.1", "sidecar": "agentfmt-sidecar.7"}  # of the manual
@@ -14128,18 +14102,15 @@ def strip_mdoc(text: str) -> str:
     return re.sub(r"(?m)^\.(.*)", lambda line: re.sub(r"\b[A-Z][a-z]\b ?", "", line[1]), text)
 
 
-def tool_lines() -> Iterator[str]:
-    """The short name of each tool and its label, and the names of groups."""
-    yield from (f"{name:16}  {tool.done}" for name, tool in TOOLS.items())
-    yield f"{ANY_CHANGE:16}  any of {', '.join(sorted(CHANGING_TOOLS))}"
-
-
 LISTS: dict[str, Callable[[], Iterable[str]]] = {
     "rules": lambda: dict.fromkeys(
         [*(rule.name for rule in RULES), *(f"assignment ({form.name})" for form in FORMS)]
     ),
     "names": lambda: " ".join(NAME_ENDS.values()).split(),
-    "tools": tool_lines,
+    "tools": lambda: (
+        *(f"{name:16}  {tool.done}" for name, tool in TOOLS.items()),
+        f"{ANY_CHANGE:16}  any of {', '.join(sorted(CHANGING_TOOLS))}",
+    ),
     "types": lambda: sorted(CURSOR_TYPES),
     "agents": lambda: AGENTS,
     "classes": lambda: (*CLASSES, "none"),
