@@ -364,31 +364,24 @@ def format_clock(seconds: float) -> str:
 
 
 def utc(milliseconds: float) -> Any:
-    """Milliseconds since 1970 as a datetime, or None where there is no such date."""
+    """Milliseconds since 1970, of ``as_time`` or a file, as a datetime."""
     import datetime
 
-    with contextlib.suppress(ValueError, OverflowError, OSError):
-        return datetime.datetime.fromtimestamp(milliseconds / 1000, datetime.timezone.utc)
-    return None
+    return datetime.datetime.fromtimestamp(milliseconds / 1000, datetime.timezone.utc)
 
 
 DATE = "%-d %b %Y, %H:%M %Z"
 
 
 def local_time(milliseconds: float | None, form: str) -> str:
-    """A time since 1970 in the local zone; "" for one that has none."""
-    when = utc(milliseconds) if milliseconds is not None else None
-    with contextlib.suppress(ValueError, OverflowError, OSError):
-        return f"{when.astimezone():{form}}" if when else ""
-    return ""
+    """A time since 1970 in the local zone; "" for none."""
+    return "" if milliseconds is None else f"{utc(milliseconds).astimezone():{form}}"
 
 
 def iso_time(milliseconds: int | None) -> str | None:
     if milliseconds is None:
         return None
-    at = utc(milliseconds)
-    stated = at.isoformat(timespec="milliseconds").replace("+00:00", "Z") if at else ""
-    return stated or "9999-12-31T23:59:59Z"  # whatever a line says, it is no later than that
+    return str(utc(milliseconds).isoformat(timespec="milliseconds").replace("+00:00", "Z"))
 
 
 def format_size(count: int) -> str:
@@ -566,7 +559,11 @@ def decoded(text: str | bytes) -> Any:
 
 def as_time(value: Any) -> int | None:
     """A time in milliseconds since 1970, given as that number or in ISO 8601; or None."""
-    return as_count(value) if not isinstance(value, str) else time_in(value)
+    at = time_in(value) if isinstance(value, str) else as_count(value)
+    return at if at is not None and at < LAST_DATE else None
+
+
+LAST_DATE = 253_000_000_000_000  # in 9987: calendars have no more than four digits
 
 
 @functools.lru_cache(256)  # a line's time is asked for by each of its calls, more than once
@@ -2175,7 +2172,6 @@ class Source:
         self.prose = ""  # the last line of prose since a run ended, usually why the next one fails
         self.due = ""  # what its last line begins, and the next one may go on with
         self.rejected = 0  # lines since the last end of a run
-        self.counts = collections.Counter[str]()  # the same, by what they are, until a run has them
         # The last of them that nobody has looked at, each with the reason for damage.
         self.waiting = collections.deque[tuple[str | None, bytes]](maxlen=KEPT_PROSE)
         self.runs = 0  # that began in it
@@ -2200,11 +2196,6 @@ class Source:
 
     def where(self) -> str:
         return f"{self.name}:{'#' if self.documents else ''}{self.at}"
-
-    def take_counts(self) -> collections.Counter[str]:
-        """The rejected lines that are a run's, rather than of all together."""
-        counts, self.counts = self.counts, collections.Counter()
-        return counts
 
     def is_stream(self) -> bool:
         return self.has_run or not self.looks_like
@@ -2246,7 +2237,6 @@ class Reporter:
         self.out = out
         self.save_rejected = save or (lambda _line: None)
         self.redaction = redaction
-        self.counts = collections.Counter[str]()  # lines that aren't events, but for those of runs
         # Values of variables and files that are too weak to search for.
         self.unused = redaction.scanner.unused if redaction.scanner else 0
         self.damaged = self.failed = self.has_error = False
@@ -2296,8 +2286,6 @@ class Reporter:
             file.looks_like = form or binary
         self.save_rejected(line)
         self.damaged = self.damaged or reason is not None
-        for counts in (self.counts, file.counts):
-            counts["prose line" if reason is None else "damaged line"] += 1
         file.rejected += 1
         shown = file.rejected <= REJECTS_SHOWN and file.is_stream()
         file.waiting.append((reason, line if shown else line[: 4 * CONCEALED]))
@@ -6322,7 +6310,6 @@ class Run:
         self.calls: dict[str | None, Event] = {}  # started and not finished, by call_id
         self.failed: dict[str | None, Event] = {}  # the last that failed, where gates see calls
         self.cwd = ""  # as its init states
-        self.rejected = collections.Counter[str]()  # lines that aren't events, by what they are
         self.matches: Matches = {}  # of --fail-on
         self.unmet: list[Any] = []  # selectors of --fail-unless that no event has matched
         self.nearly: dict[str, str] = {}  # what one of them did match, and why that doesn't count
@@ -6605,7 +6592,11 @@ class Runs:
         for choice in self.fail_on:
             noted = event.started and choice.matches(event.started, unclear=True)
             if not noted and choice.matches(event, unclear=True):
-                here = self.file.where() + ("" if choice.matches(event) else doubt_of(event))
+                here = self.file.where()
+                if not choice.matches(event):
+                    shell = tool_of(event)[0] == "shell"
+                    what = "what runs" if shell else "which directory that is in"
+                    here += f", where it isn't clear {what}"
                 self.matched.add(choice.text)
                 count, where = matches.get(choice.text, (0, here))
                 matches[choice.text] = (count + 1, where)
@@ -6686,7 +6677,6 @@ class Runs:
         run.calls.clear()  # they refer to the run, and events are not collected
         run.failed.clear()
         self.reporter.report_unshown(self.file)
-        run.rejected += self.file.take_counts()
         if why is not None:
             shown, matched = why, describe_matches(run.matches)
             if stated:
@@ -6786,12 +6776,6 @@ def as_denied(call: Event) -> Event:
         for key, body in call_of(call).items()
     }
     return replace(call, decoded={**details(call), "tool_call": bodies})
-
-
-def doubt_of(event: Event) -> str:
-    """Why a gate may match an event that doesn't match its selector."""
-    what = "what runs" if tool_of(event)[0] == "shell" else "which directory that is in"
-    return f", where it isn't clear {what}"
 
 
 def describe_matches(matches: Matches) -> str:
@@ -7086,10 +7070,8 @@ class Sessions:
         last = itertools.takewhile(lambda one: one.file is file, reversed(self.table.values()))
         active = [*last][::-1]
         for session in active:
-            if session.run:
-                file.has_lines_of_run |= session.run.events > 1
-                session.run.rejected += file.take_counts()
-        for session in active:
+            if session.run and session.run.events > 1:
+                file.has_lines_of_run = True
             if session.anonymous or session.translator.settled:
                 self.end_session(session)
         yield from self.runs.ends()
@@ -7247,7 +7229,6 @@ class Totals:
         self.stated: dict[str, float] = {}  # time, turns, tokens, cost, as results state them
         self.runs_stating: dict[str, int] = {}  # how many runs state each of these
         self.redactions: dict[str, int] = {}  # what is hidden in its events, by rule
-        self.rejected: Mapping[str, int] = {}  # lines that aren't events, by what they are
         self.unused = 0  # secret values that are too weak to search for
         self.runless = 0  # FILEs without a run
         self.files: dict[str, FileChange] = {}  # by their path in the run's directory
@@ -7478,7 +7459,6 @@ class Notes:
 
     def note_outside(self, event: Event) -> None:
         if event.kind == IMPLIED:  # the end of the input
-            self.total.rejected = self.reporter.counts
             self.total.unused = self.reporter.unused
             add_counts(self.total.redactions, self.outside)
         self.total.runless += event.kind == NO_RUN and event.type is None
@@ -7503,8 +7483,7 @@ class Notes:
         ended = event.kind == END and event.subtype != IN_THE_MIDDLE
         verdict = "failed" if ended or run.failure in ("budget", "matched") else "unfinished"
         add_count(totals.verdicts, "succeeded" if run.succeeded else verdict)
-        totals.rejected, totals.unused = run.rejected, self.reporter.unused
-        self.reporter.counts -= run.rejected
+        totals.unused = self.reporter.unused
         self.total.add(totals)
 
     def added(self, stated: float | None, place: tuple[Any, ...]) -> float | None:
@@ -12044,7 +12023,6 @@ def facts_stated(totals: Totals) -> Iterator[str]:
     taken = format_counts({"": turns}, "turn", named=False)
     yield at_least("turns", totals) + taken if turns else ""
     yield excerpt(totals.model)
-    yield from (plural(number, noun) for noun, number in sorted(totals.rejected.items()))
     redactions = {name: number for name, number in totals.redactions.items() if number > 0}
     yield format_counts(redactions, "redaction")
     yield f"{plural(totals.unused, 'secret value')} not used" if totals.unused else ""

@@ -150,11 +150,6 @@ def test_an_answer_that_only_the_result_states_is_shown(words: str, flags: list[
     assert stated in shown
 
 
-def test_a_summary_beside_it_counts_the_same() -> None:
-    damaged = convert(run_of(completed()) + b"{\n" + run_of(), "-t", "markdown", "-s")
-    assert damaged.stdout.count(b"1 damaged line") == damaged.stderr.count("1 damaged line") == 1
-
-
 @pytest.mark.parametrize(("printed", "shown"), [
     pytest.param("a\nb\n", ["a", "b"], id="all"),
     pytest.param("".join(f"{n}\n" for n in range(30)),
