@@ -10835,7 +10835,7 @@ class Redactor:
     """
 
     def __init__(
-        self, redaction: EventRedactor, reread: Callable[[bytes], Event], max_wait: float = MAX_WAIT
+        self, redaction: EventRedactor, event_type: type[Event], max_wait: float = MAX_WAIT
     ) -> None:
         """``max_wait``: seconds of a run's silence after which its words are decided."""
         self.max_wait = max_wait
@@ -10845,7 +10845,7 @@ class Redactor:
         redaction.catch_up = self.catch_up
         self.arrived: list[Event] = []  # of a block that is being read
         self.now = 0.0  # when the last of them were taken
-        self.reread = reread
+        self.event_type = event_type
         self.replaces_words = "all" in redaction.classes  # words are replaced by markers
         wordy = redaction.classes & {"all", "paths"}
         self.word_types = SPOKEN_TYPES if wordy or self.scanner else frozenset[str]()
@@ -11036,7 +11036,7 @@ class Redactor:
         if event.redacted is None or (event.original and event.type in SPOKEN_TYPES):
             return event
         raw = self.redacted(event, cwd)
-        return event if raw == event.raw.strip() else reparse(event, raw, self.reread)
+        return event if raw == event.raw.strip() else reparse(event, raw, self.event_type)
 
     def redacted(self, event: Any, cwd: str | None) -> bytes:
         words = redacted_words(event) if event.type in self.word_types else None
@@ -11117,9 +11117,9 @@ def redacted_words(event: Any) -> str:
     return words_of(event) if words is None else words
 
 
-def reparse(event: Event, raw: bytes, reread: Callable[[bytes], Event]) -> Event:
+def reparse(event: Event, raw: bytes, kind: type[Event]) -> Event:
     """Decode an event from its changed line."""
-    new = reread(raw)
+    new = read_event(kind, raw)
     new.raw, new.run, new.unprinted, new.where = raw, event.run, event.unprinted, event.where
     new.original, new.kind, new.hidden = event.original, event.kind, event.hidden
     new.stamp = event.stamp
@@ -13764,13 +13764,15 @@ def convert(
 
     ``streams`` are FILEs in order: a name, and the chunks of bytes as they arrive. ``to`` is a key
     of WRITERS, ``view`` the text beside it, ``dialect`` auto or one of TRANSLATORS. ``max_line``
-    and ``max_event`` are bytes, ``max_wait`` seconds. ``unwrap`` is auto, none, or a member of
-    envelopes. ``only`` and ``drop`` select events to print, ``fail_on`` and ``fail_unless`` what
-    fails a run; ``runs_in`` numbers runs from the end. ``limits`` may end the streams. Raises
-    ReaderGone, OutputError, and any exception of ``streams``.
+    and ``max_event`` are bytes, ``max_wait`` seconds. ``only`` and ``drop`` select events to print,
+    ``fail_on`` and ``fail_unless`` what fails a run; ``runs_in`` numbers runs from the end;
+    ``limits`` may end the streams. Raises ReaderGone, OutputError, and what ``streams`` raise.
     """
     writer, others = make_writers(to, view, notes := Notes(reporter))
     kind = SpokenEvent if redaction or fail_unless else writer.event_type
+    selection = Selection(only, drop, reporter.failure) if only or drop else None
+    gates = (fail_on, fail_unless, limits, runs_in, selection.selects if selection else ALL_RUNS)
+    runs = Runs(reporter, *gates, tells=not view.summary)
     unread = unread_types(writer, only, drop, thinking=thinking, redacts=redaction is not None)
     counts = limits is not None and limits.counts
     silent = not (writer.words or writer.thinking or fail_on or fail_unless or counts)
@@ -13778,14 +13780,9 @@ def convert(
     sums = counts or any(each.sums for each in writers)
     own = redaction if to == "stream-json" else None  # of lines that leave as they came
     strict = ",".join(sorted(own.classes - {"paths"})) if own else ""
-    printed = to == "stream-json", to == "cursor", own is not None
-    maker = EventMaker(kind, *printed, unread, silent, sums, strict)
-    selection = Selection(only, drop, reporter.failure) if only or drop else None
-    gates = (fail_on, fail_unless, limits, runs_in, selection.selects if selection else ALL_RUNS)
-    runs = Runs(reporter, *gates, tells=not view.summary)
-    sessions = Sessions(dialect, maker, runs)
-    reread = functools.partial(read_event, kind)
-    redactor = Redactor(redaction, reread, max_wait) if redaction else None
+    prints = to == "stream-json", to == "cursor", own is not None
+    sessions = Sessions(dialect, EventMaker(kind, *prints, unread, silent, sums, strict), runs)
+    redactor = Redactor(redaction, kind, max_wait) if redaction else None
     shortener = Shortener(max_event, reporter) if max_event else None
 
     def write(events: Iterable[Event]) -> None:
