@@ -2396,6 +2396,9 @@ def story_of(reporter: Reporter, file: Source) -> tuple[str, str, str]:
 
 # How documents begin: their first line is `{` alone, `[` alone, or `[` followed by `{`.
 ARRAY = regex(rb'\[[ \t]*\{[ \t]*"type"')  # of events, behind other lines
+NEXT_EVENT = regex(
+    rb'(?<=\})[ \t]*(?=\{"type")'
+)  # as in files joined without LF: no object has this
 DOCUMENTS = regex(rb"[{\[][ \t\r]*\n|\[[ \t\r]*\{")
 
 
@@ -2430,29 +2433,34 @@ def read_frames(
 def line_frames(arriving: Iterable[bytes], limit: int) -> Iterator[Frame]:
     """Blocks of whole lines; a line that is too long is rejected in pieces."""
     tail, cut = io.BytesIO(), False  # the incomplete line; was its beginning rejected?
-    for chunk in arriving:
-        if not chunk:
-            yield b""
-            continue
-        if cut:
-            end = chunk.find(b"\n") + 1
-            yield RejectedPiece(chunk[: end or None])
-            chunk = chunk[end or len(chunk) :]
-            cut = not end
-        end = chunk.rfind(b"\n") + 1
-        while end:  # a large line is yielded alone and without LF, so that it is never copied
-            large = tail.tell() > BLOCK
-            stop = chunk.find(b"\n") + 1 if large else end
-            tail.write(memoryview(chunk)[: stop - large])
-            block, tail = tail.getvalue(), io.BytesIO()
-            chunk, end = chunk[stop:], end - stop
-            for frame in (block,) if len(block) <= limit else io.BytesIO(block):
-                whole = frame.removesuffix(b"\n") + b"\n" if len(frame) > limit + 1 else b""
-                yield RejectedPiece(whole, too_long(limit)) if whole else frame
-        tail.write(chunk if tail.tell() else chunk.lstrip(b"\0"))
-        if tail.tell() > limit:
-            yield RejectedPiece(tail.getvalue(), too_long(limit))
-            tail, cut = io.BytesIO(), True
+    try:
+        for chunk in arriving:
+            if not chunk:
+                yield b""
+                continue
+            if cut:
+                end = chunk.find(b"\n") + 1
+                yield RejectedPiece(chunk[: end or None])
+                chunk = chunk[end or len(chunk) :]
+                cut = not end
+            end = chunk.rfind(b"\n") + 1
+            while end:  # a large line is yielded alone and without LF, so that it is never copied
+                large = tail.tell() > BLOCK
+                stop = chunk.find(b"\n") + 1 if large else end
+                tail.write(memoryview(chunk)[: stop - large])
+                block, tail = tail.getvalue(), io.BytesIO()
+                chunk, end = chunk[stop:], end - stop
+                for frame in (block,) if len(block) <= limit else io.BytesIO(block):
+                    whole = frame.removesuffix(b"\n") + b"\n" if len(frame) > limit + 1 else b""
+                    yield RejectedPiece(whole, too_long(limit)) if whole else frame
+            tail.write(chunk if tail.tell() else chunk.lstrip(b"\0"))
+            if tail.tell() > limit:
+                yield RejectedPiece(tail.getvalue(), too_long(limit))
+                tail, cut = io.BytesIO(), True
+    except Interrupted:  # a line may lack nothing but its end
+        if not cut and decoded(tail.getvalue()) is not None:
+            yield tail.getvalue()
+        raise
     if cut:
         yield RejectedPiece(b"\n")
     elif tail.tell():
@@ -2771,7 +2779,13 @@ class Reader:
         text = stripped(line)
         array = decoded(text) if ARRAY.match(text) else None
         for one in map(encode_json, array) if array else filter(None, (text,)):
-            yield self.examine(line, one, off)
+            found = self.examine(line, one, off)
+            if isinstance(found[1], Rejected) and NEXT_EVENT.search(one):
+                prefix = one[: one.find(b"{")]
+                for part in NEXT_EVENT.split(one.removeprefix(prefix)):
+                    yield self.examine(part, prefix + part, off)
+            else:
+                yield found
 
     def examine(self, line: bytes, text: bytes, off: Wrapping) -> tuple[bytes, Any]:
         """The event in a line that has been peeled, if it was wrapped as the others are; ``text``

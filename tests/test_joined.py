@@ -509,10 +509,12 @@ def test_wrapped_lines_in_a_plain_file(name: str) -> None:
 
 
 def test_files_that_were_joined_without_a_last_line_feed() -> None:
-    """A line of two objects is damaged: what it holds is no success."""
-    good = b"".join(GOOD["cursor"]).removesuffix(b"\n")
-    for bad in (GOOD["claude"], BAD["claude failed"], [GOOD["claude"][0][:40]]):
-        assert convert(good + b"".join(bad)).status != OK
+    good = b"".join(GOOD["cursor"])
+    joined = good.removesuffix(b"\n") + b"".join(GOOD["claude"])
+    ended = convert(joined, "-t", "stream-json")
+    assert ended == (good + b"".join(GOOD["claude"]), "", OK)
+    assert convert(good.removesuffix(b"\n") + b"".join(BAD["claude failed"])).status == FAILED
+    assert convert(good.removesuffix(b"\n") + GOOD["claude"][0][:40]).status != OK
 
 
 @pytest.mark.parametrize("text", [b'"\xff"', b"[" * 5000 + b"]" * 5000, b"1" * 5000])

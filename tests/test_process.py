@@ -414,6 +414,18 @@ def discard(process: subprocess.Popen[bytes]) -> None:
         pass
 
 
+@pytest.mark.parametrize("last", [b'{"type":"y","session_id":"s"}', b'{"type":"y","sess'])
+def test_a_line_that_had_arrived_but_for_its_end_is_not_lost(begin: Begin, last: bytes) -> None:
+    process = begin(*SAME)
+    assert process.stdin
+    process.stdin.write(b'{"type":"x"}\n' + last)
+    process.stdin.flush()
+    first = read(process, 1)  # it reads: its signal handlers are installed
+    process.send_signal(signal.SIGTERM)
+    rest, _ = process.communicate(timeout=TIMEOUT)
+    assert (first + rest).splitlines()[1:] == [last] * last.endswith(b"}")
+
+
 def test_a_second_signal_does_not_wait(begin: Begin) -> None:
     process = begin(*SAME)
     reads(process)
