@@ -1215,16 +1215,14 @@ def read_event(kind: type[Event], text: bytes) -> Event:
             return msgspec.json.decode(text, type=kind)
         except DECODE_ERRORS:
             line = Node(decode_json(text))
-    texts = [line[name] if type(line[name]) is str else None for name in HEADER]
+    names = Header.__struct_fields__
+    texts = [line[name] if type(line[name]) is str else None for name in names]
     event = kind(*texts)
     if isinstance(event, SpokenEvent):
         event.message = Message(joined_text(line["message.content"]))
         event.timestamp_ms, event.model_call_id = line["timestamp_ms"], line["model_call_id"]
         event.text = as_text(line["text"])
     return event
-
-
-HEADER = Header.__struct_fields__
 
 
 def line_time(event: Event) -> int | None:
@@ -1466,11 +1464,6 @@ CREATED = "--- /dev/null"
 CREATED_DIFF = regex(rf"{CREATED}|(?:@@ .*\n)?(?:-\n)?\+.*(?:\n(?:\+.*|[- ]?))*\Z")
 
 
-def creates_file(result: dict[str, Any]) -> bool:
-    diff = "" if result.get("beforeFullFileContent") else as_text(result.get("diffString"))
-    return CREATED_DIFF.match(diff) is not None
-
-
 def count_changes(lines: Iterable[str]) -> dict[str, int]:
     """How many lines a diff adds and removes, below the name of its file."""
     marks = [line[:1] for line in lines]
@@ -1499,11 +1492,9 @@ RETURNED = "content markdown output text message".split()
 def content_text(content: Any) -> str:
     """The text of a result: a string, or the texts of a list of blocks, as agents and MCP have
     them."""
-    texts = (block[path] for block in Node(content).each() for path in BLOCK_TEXTS)
+    places = ("text", "text.text", "content.text")
+    texts = (block[path] for block in Node(content).each() for path in places)
     return as_text(content) or "\n".join(text for text in texts if isinstance(text, str))
-
-
-BLOCK_TEXTS = ("text", "text.text", "content.text")
 
 
 def outline(members: Mapping[str, Any]) -> str:
@@ -1700,7 +1691,10 @@ class FinishedCall:
             self.status = "error"
         else:
             self.status = "nonzero" if self.exit_code else known or "error"
-        created = tool == "edit" and self.status == "ok" and creates_file(self.found)
+        diff = (
+            "" if self.found.get("beforeFullFileContent") else as_text(self.found.get("diffString"))
+        )
+        created = tool == "edit" and self.status == "ok" and CREATED_DIFF.match(diff)
         self.tool = "write" if created else tool or "?"
 
     @property
@@ -1933,16 +1927,13 @@ def matches_found(call: FinishedCall) -> str:
     """The totals of a search over all workspaces, in any of its three output modes."""
     spaces = as_object(call.found.get("workspaceResults")).values()
     modes = [as_object(mode) for space in spaces for mode in as_object(space).values()]
-    matched = [count for mode in modes for count in counts_in(map(mode.get, LINES_MATCHED))]
-    first = (next(counts_in(map(mode.get, FILES_MATCHED)), None) for mode in modes)
+    lines, names = ("totalMatchedLines", "totalMatches"), "totalFiles matches files counts".split()
+    matched = [count for mode in modes for count in counts_in(map(mode.get, lines))]
+    first = (next(counts_in(map(mode.get, names)), None) for mode in modes)
     files = [count for count in first if count is not None]
     where = plural(sum(files), "file") if sum(files) or (files and not matched) else ""
     what = plural(sum(matched), "match", "matches") if matched else ""
     return " in ".join(filter(None, (what, where)))
-
-
-LINES_MATCHED = ("totalMatchedLines", "totalMatches")
-FILES_MATCHED = ("totalFiles", "matches", "files", "counts")
 
 
 def entries_listed(call: FinishedCall) -> str:
@@ -2965,7 +2956,6 @@ OVERWRITTEN_FILE = regex(
 )
 ERROR_TAG = regex(r"(?s)<tool_use_error>(.*?)(?:</tool_use_error>)?\Z")
 FAILURE_TEXT = {"rejected": "reason", "permissionDenied": "error", "timeout": "message"}
-CLOCKS = ("startedAtMs", "completedAtMs")
 
 
 class ForeignCall(Struct, gc=False):
@@ -2984,7 +2974,7 @@ class ForeignCall(Struct, gc=False):
     def line(self, subtype: str, body: Any, ended: int | None = None) -> dict[str, Any]:
         """A line of the call, with Cursor's names for when it started and ended."""
         call = {f"{self.tool}ToolCall": body, "toolCallId": self.id, "name": self.name}
-        for name, clock in zip(CLOCKS, (as_time(self.started), ended), strict=True):
+        for name, clock in (("startedAtMs", as_time(self.started)), ("completedAtMs", ended)):
             if clock is not None:
                 call[name] = str(clock)
         ids = {"call_id": self.id, "parent_tool_use_id": self.parent}
@@ -3034,10 +3024,8 @@ def goes_on(call: ForeignCall, content: Any) -> bool:
     """Does a command that stated no exit status run in the background, or still run?"""
     given = as_object(call.arguments)
     asked = given.get("mode") == "async" or True in map(given.get, BACKGROUND_ARGS)
-    return asked or STILL_RUNS.search(as_text(content)[-MAX_NOTE:]) is not None
-
-
-MAX_NOTE = 500  # of a host's, below what a command printed
+    note = as_text(content)[-500:]  # below what the command printed
+    return asked or STILL_RUNS.search(note) is not None
 
 
 class Answer(Struct, gc=False):
@@ -3117,22 +3105,17 @@ def translate_tool(name: str) -> str:
 
 def translate_todos(given: Any) -> list[dict[str, str]]:
     """A to-do list with Cursor's members and statuses."""
+    texts = "content text description step title".split()
     return [
         {
             "id": as_word(todo["id"]) or str(number),
-            "content": first_text(*map(todo.__getitem__, TODO_TEXTS)),
-            "status": f"TODO_STATUS_{todo_state(todo)}".upper(),
+            "content": first_text(*map(todo.__getitem__, texts)),
+            "status": f"TODO_STATUS_{as_text(todo['status']) or 'pending'}".upper()
+            if todo["completed"] is not True and todo["status"] != "done"
+            else "TODO_STATUS_COMPLETED",
         }
         for number, todo in enumerate(Node(given).each(), 1)
     ]
-
-
-def todo_state(todo: Node) -> str:
-    done = todo["completed"] is True or todo["status"] == "done"
-    return "completed" if done else as_text(todo["status"]) or "pending"
-
-
-TODO_TEXTS = ("content", "text", "description", "step", "title")
 
 
 def make_success(tool: str, args: dict[str, Any], content: Any) -> dict[str, Any]:
@@ -3369,15 +3352,14 @@ class Translator:
     pieces that another line repeats. ``names_session`` says where lines name the session if not in
     session_id ("": those of any type). Lines of ``delta_types`` hold nothing but pieces of words;
     those of ``own_types`` are no other agent's, whatever they hold (no ends: these have to show
-    whose they are); those of ``saved_types`` belong to a saved session, which they may name. Where
-    its ``init_names`` the session, other lines may lack it; ``named_late``: only the last line
-    names it; ends of the types in ``named_ends`` always name it; ``takes_strays``: its errors may
-    come before all else, and name nobody.
+    whose they are). Where its ``init_names`` the session, other lines may lack it; ``named_late``:
+    only the last line names it; ends of the types in ``named_ends`` always name it;
+    ``takes_strays``: its errors may come before all else, and name nobody.
     """
 
     name: ClassVar[str]
     translates: ClassVar[bool] = True
-    own_types = saved_types = delta_types = named_ends = frozenset[str | None]()
+    own_types = delta_types = named_ends = frozenset[str | None]()
     places = fragments = places_in()
     names_session: ClassVar[Mapping[str | None, str]] = {}
     init_names = named_late = takes_strays = False
@@ -3971,11 +3953,6 @@ class Claude(Translator):
         if subtype == "task_started":
             self.tasks[task] = call
             self.ongoing[call] = as_text(notice["description"]) or task
-        elif subtype == "background_tasks_changed":  # it lists all of them
-            ids = (as_word(entry["task_id"]) for entry in notice.each("tasks"))
-            listed = {self.tasks.get(task, "") for task in ids}
-            self.running &= listed
-            self.ongoing = {call: self.ongoing[call] for call in self.ongoing if call in listed}
         elif subtype == "task_notification" or notice["patch.status"] not in TASK_STATES:
             states = {as_text(notice["status"]), as_text(notice["patch.status"])}
             stopped = not states.isdisjoint(("stopped", "killed"))
@@ -4252,7 +4229,7 @@ def was_interrupted(result: Node) -> bool:
     return reason.startswith("aborted") or (not reason and diagnosed)
 
 
-CLAUDE_TASKS = ("task_started", "task_updated", "task_notification", "background_tasks_changed")
+CLAUDE_TASKS = ("task_started", "task_updated", "task_notification")
 TASK_STATES = (None, "pending", "running", "paused")  # of tasks that have not ended
 
 # Members of Cursor's results -> Claude Code's, by tool.
@@ -4262,14 +4239,15 @@ CLAUDE_FACTS: dict[str, dict[str, str]] = {
     "read": {"totalLines": "file.totalLines"},
     "task": {"durationMs": "totalDurationMs"},
 }
-LAUNCHED = ("async_launched", "teammate_spawned")
 
 
 def claude_facts(tool: str, result: Node) -> dict[str, Any]:
     """Members of Cursor's result."""
     facts = {name: result[own] for name, own in CLAUDE_FACTS.get(tool, {}).items()}
     hunks = result.each("structuredPatch") if tool in ("edit", "write") else []
-    started = result["isAsync"] is True or result["status"] in LAUNCHED
+    started = result["isAsync"] is True or result["status"] in (
+        "async_launched", "teammate_spawned"
+    )  # fmt: skip
     if result["backgroundTaskId"] or (tool == "task" and started):
         facts["isBackground"] = True
     if tool == "read":
@@ -4279,7 +4257,8 @@ def claude_facts(tool: str, result: Node) -> dict[str, Any]:
     elif hunks:
         lines = []
         for hunk in hunks:
-            places = [as_count(hunk[name]) or 0 for name in HUNK]
+            ranges = "oldStart oldLines newStart newLines".split()
+            places = [as_count(hunk[name]) or 0 for name in ranges]
             lines += ["@@ -{},{} +{},{} @@".format(*places), *map(as_text, as_list(hunk["lines"]))]
         facts = {**count_changes(lines)}
         path = as_text(result["filePath"])  # without it, a diff may look like a new file's
@@ -4311,9 +4290,6 @@ def without_numbers(text: str) -> str:
 LINE_NUMBER = regex(r"^ {0,9}[0-9]{1,9}(?:\u2192|\t)", re.MULTILINE)
 
 
-HUNK = ("oldStart", "oldLines", "newStart", "newLines")
-
-
 def claude_code(text: str, result: Node, *, failed: bool) -> int | None:
     """The exit status of a command, as stated beside its result or in its text."""
     codes = [result["exit_code"], result["exitCode"]]
@@ -4339,7 +4315,6 @@ class SavedClaude(Saved, Claude):
     """A session of Claude Code: the stream's lines with other names for some members, and more
     types; of Qwen Code: the same around Gemini's messages."""
 
-    saved_types = SAVED_TYPES
     delta_types = frozenset[str | None]()
     side: bool | None = None  # is the session a sub-agent's own?
 
@@ -4518,14 +4493,12 @@ def prompt_text(line: Node) -> str:
     if isinstance(content, str):
         return without_context(content)
     blocks = Node(content).each()
-    texts = [without_context(as_text(each["text"])) for each in blocks if each["type"] in TYPED]
+    typed = [each for each in blocks if each["type"] in (None, "text")]
+    texts = [without_context(as_text(each["text"])) for each in typed]
     if any(block["tool_use_id"] for block in blocks):
         return next((text for text in texts if text.startswith("[Request interrupted")), "")
     shown = as_text(line["systemPayload.displayText"])
     return shown or "\n".join(text for text in texts if text and not INJECTED.match(text))
-
-
-TYPED = (None, "text")  # types of blocks that a person may have typed
 
 
 def without_context(text: str) -> str:
@@ -4711,7 +4684,6 @@ class SavedCodex(Saved, Codex):
     """
 
     own_types = ROLLOUT_TYPES - {"session_meta"}
-    saved_types = ROLLOUT_TYPES  # behind a session_meta, another one is a copy, too
     fragments = places_in()
     names_session: ClassVar = {"session_meta": "payload.id"}
     asked: str | None = None  # a turn's prompt, as the model got it; nothing came of it yet
@@ -4726,7 +4698,8 @@ class SavedCodex(Saved, Codex):
     def read(self, line: Node) -> None:
         kind, payload = self.event.type, Node(line["payload"])
         tells = kind in ("event_msg", "response_item")
-        self.own_types = self.saved_types if kind == "session_meta" else SavedCodex.own_types
+        # Behind a session_meta, another one is a copy, too.
+        self.own_types = ROLLOUT_TYPES if kind == "session_meta" else SavedCodex.own_types
         self.event.kind = ACT if tells else SAVED
         what = as_text(payload["type"]) if tells else kind
         if what == "item_completed":
@@ -4818,8 +4791,8 @@ class SavedCodex(Saved, Codex):
         if name == "exec" and isinstance(given, str):
             name, given = scripted(given)
         self.call(identity, name, given)
-        if payload["type"] in CALLS_ALONE:
-            self.answer(identity, "")
+        if payload["type"] in ("web_search_call", "image_generation_call"):
+            self.answer(identity, "")  # no line has what they returned
 
     def returned(self, payload: Node) -> None:
         """How a call ended is a member of its output, or stands in its text."""
@@ -4873,7 +4846,6 @@ class SavedCodex(Saved, Codex):
 
 
 PATCH_COMMAND = regex(r"\s*apply_patch <<\s*['\"]?(\w+)['\"]?\n(.*)\n\1\s*", re.DOTALL)
-CALLS_ALONE = ("web_search_call", "image_generation_call")  # no line has what they returned
 
 
 def block_texts(blocks: Any) -> list[str]:
@@ -5467,7 +5439,7 @@ class Kimi(Saved):
     def read(self, line: Any) -> None:
         kind = self.event.type
         role = line["role"] if kind is None else ""
-        self.saved |= role in KIMI_ROLES
+        self.saved |= as_text(role).startswith("_")  # in what Kimi CLI saves
         if kind == "system.version":
             self.finish()
             self.states_end = True
@@ -5512,7 +5484,6 @@ class Kimi(Saved):
         self.end_turn("ended without an answer")
 
 
-KIMI_ROLES = ("_checkpoint", "_usage", "_system_prompt")  # in what Kimi CLI saves
 KIMI_NOTE = regex(r"<system>(.*)</system>", re.DOTALL)
 
 
@@ -6269,10 +6240,7 @@ def form_of(kind: type[Translator], event: Event) -> type[Translator]:
         return SavedCodex
     if kind is Cursor and event.type is None and own >= {"role", "message"}:
         return SavedCursor
-    return GrokMessages if kind is Grok and event.type in CLAUDE_TYPES else kind
-
-
-CLAUDE_TYPES = ("system", "assistant", "user", "result", "stream_event")
+    return GrokMessages if kind is Grok and event.type in ("system", *SAID, "result") else kind
 
 
 NAMED_ENDS = frozenset().union(*(kind.named_ends for kind in TRANSLATORS.values()))
