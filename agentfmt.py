@@ -4411,12 +4411,6 @@ class SavedClaude(Saved, Claude):
             self.ask(text)
         self.typed = []
 
-    def finish(self) -> None:
-        if self.typed and not self.latest:  # the agent never came to act on it
-            self.begin_prompt()
-            self.ask_all()
-        super().finish()
-
     def hear(self, _text: Any) -> None:
         """The prompt is known, and the rest is the host's."""
 
@@ -4686,7 +4680,6 @@ class SavedCodex(Saved, Codex):
     own_types = ROLLOUT_TYPES - {"session_meta"}
     fragments = places_in()
     names_session: ClassVar = {"session_meta": "payload.id"}
-    asked: str | None = None  # a turn's prompt, as the model got it; nothing came of it yet
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         super().__init__(maker, session)
@@ -4734,28 +4727,12 @@ class SavedCodex(Saved, Codex):
             remember(self.copies, said, counts | {kind: count})
             yield text, count > most
 
-    def go_on(self) -> None:
-        super().go_on()
-        self.asked = None
-
-    def finish(self) -> None:
-        if self.asked is not None and not self.in_turn:
-            self.begin_prompt(*filter(None, [self.asked]))
-        super().finish()
-
-    def turn_started(self, _payload: Node) -> None:
-        self.asked = self.asked or ""
-
     def prompted(self, payload: Node) -> None:
         if texts := [typed_in(text) for text, new in self.texts_in(payload, "user") if new]:
             self.begin_prompt(*texts)
 
     def spoke(self, payload: Node) -> None:
         thought = "reasoning" in as_text(payload["type"]).lower()
-        if payload["role"] == "user":  # nearly always the next line says what was typed
-            text = as_text(payload["content"]) or "\n".join(block_texts(payload["content"]))
-            if not text.lstrip().startswith(CODEX_CONTEXT):
-                self.asked = text
         if payload["role"] not in (None, "assistant"):
             return
         if payload["recipient"]:  # a message from another agent
@@ -4832,7 +4809,6 @@ class SavedCodex(Saved, Codex):
 
     def turn_ended(self, payload: Node) -> None:
         """A turn without an answer has failed, though only newer versions say why."""
-        self.asked = None
         answer, error = payload["last_agent_message"], error_message(payload["error"])
         if payload["type"] == "turn_aborted":
             reason = as_text(payload["reason"])
@@ -4875,7 +4851,6 @@ ROLLOUT: dict[str, Callable[[Any, Node], None]] = {
     for move, names in (
         (SavedCodex.context, "session_meta turn_context"),
         (SavedCodex.prompted, "user_message"),
-        (SavedCodex.turn_started, "task_started turn_started"),
         (SavedCodex.spoke, "agent_message agent_reasoning message reasoning"),
         (SavedCodex.called, "function_call custom_tool_call local_shell_call tool_search_call "
                        "web_search_call image_generation_call"),
@@ -4888,7 +4863,6 @@ ROLLOUT: dict[str, Callable[[Any, Node], None]] = {
 SPOKEN_ITEMS = frozenset(
     what for what, move in ROLLOUT.items() if move in (SavedCodex.prompted, SavedCodex.spoke)
 )
-CODEX_CONTEXT = ("<", "# AGENTS.md")  # begin what the host tells the model as if a person had
 # What precedes the output of a command: its exit status, and the time that it took.
 CODEX_HEAD = regex(
     r"(?:(?:Chunk ID:|Script) .*\n)?(?:Exit code: (-?[0-9]{1,9})\n)?"
@@ -5359,10 +5333,7 @@ class Pi(Saved):
                 self.report_error(why, fatal=self.ended)
 
     def returned(self, result: Node, content: Any) -> None:
-        identity, name = result["toolCallId"], result["toolName"]
-        if name and as_text(identity) not in self.calls:  # the line of its call is lost
-            self.call(identity, name, None, once=True)
-        self.answer(identity, content, failed=result["isError"] is True)
+        self.answer(result["toolCallId"], content, failed=result["isError"] is True)
 
     def entry(self, message: Node) -> None:
         """Read a message of a saved session; its first line has begun the first run."""
@@ -5396,9 +5367,6 @@ class Pi(Saved):
             self.finish()
 
     def finish(self) -> None:
-        if self.saved and self.latest == "system":
-            self.end_turn("nothing was asked")
-            return
         if self.saved:
             super().finish()
             return
@@ -5613,10 +5581,6 @@ class Antigravity(Translator):
         elif kind in ("tool", "subagent"):
             info, ended = Node(update["tool_info"]), state != "ACTIVE"
             name, given = info["name"] or update["tool_name"] or kind, info["parameters"]
-            agents = update.each("subagent_info.subagents")  # whose own steps are not streamed
-            if agents and not given:
-                roles = first_names(as_text(agent["role"]) for agent in agents)
-                given = {"description": roles, "prompt": agents[0]["initial_prompt"]}
             self.call(as_word(index), name, given, once=ended)
             if ended:
                 error, text = info["error"], as_text(info["output"])
@@ -5632,9 +5596,7 @@ class Antigravity(Translator):
         elif self.going is not None:
             error = "stopped within a step, though it says success"
         elif structured is None and not response.strip():
-            actions = result.each("denied_actions")
-            denied = first_names(as_text(action["display_name"]) for action in actions)
-            error = "no answer, though it says success" + (f"; denied: {denied}" if denied else "")
+            error = "no answer, though it says success"
         else:
             error = ""
         self.going = None
