@@ -4683,8 +4683,7 @@ class SavedCodex(Saved, Codex):
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         super().__init__(maker, session)
-        # Whose words, and which -> the types of lines that held them.
-        self.copies: dict[tuple[str, str], dict[Any, int]] = {}
+        self.source: dict[str, Any] = {}  # whose words -> the type of lines that holds them first
         self.tokens: dict[str, int] = {}  # of the session so far
         self.grown: dict[str, int] = {}  # by how many they have grown since the last end
 
@@ -4719,13 +4718,8 @@ class SavedCodex(Saved, Codex):
         for name in ("content", "summary", "summary_text"):
             texts += block_texts(payload[name])
         kind = self.event.type, payload["type"]
-        texts = [part for text in texts for part in PLAN_MARK.split(text)]
-        for text in filter(None, texts):
-            said = whose, text.strip()
-            counts = self.copies.get(said, {})
-            most, count = max(counts.values(), default=0), counts.get(kind, 0) + 1
-            remember(self.copies, said, counts | {kind: count})
-            yield text, count > most
+        for text in filter(None, [part for whole in texts for part in PLAN_MARK.split(whole)]):
+            yield text, self.source.setdefault(whose, kind) == kind
 
     def prompted(self, payload: Node) -> None:
         if texts := [typed_in(text) for text, new in self.texts_in(payload, "user") if new]:

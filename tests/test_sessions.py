@@ -518,11 +518,6 @@ def test_runs_of_pi(lines: list[bytes], found: list[tuple[str, str | None]]) -> 
 
 
 PARTS = [{"text": "Go"}]
-ASKED_MODEL = codex(
-    "response_item", type="message", role="user", content=[{"type": "input_text", "text": "Go"}]
-)
-CONTEXT = ASKED_MODEL.replace(b'"Go"', b'"<environment_context>x</environment_context>"')
-STARTED = codex("event_msg", type="task_started")
 
 
 @pytest.mark.parametrize(("lines", "asked"), [
