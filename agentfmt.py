@@ -4236,9 +4236,13 @@ TASK_STATES = (None, "pending", "running", "paused")  # of tasks that have not e
 CLAUDE_FACTS: dict[str, dict[str, str]] = {
     "shell": {"stdout": "stdout", "stderr": "stderr", "executionTime": "durationMs"},
     "glob": {"files": "filenames", "totalFiles": "numFiles"},
+    "grep": {
+        "totalMatchedLines": "numLines", "totalMatches": "numMatches", "totalFiles": "numFiles",
+        "files": "filenames",
+    },
     "read": {"totalLines": "file.totalLines"},
     "task": {"durationMs": "totalDurationMs"},
-}
+}  # fmt: skip
 
 
 def claude_facts(tool: str, result: Node) -> dict[str, Any]:
@@ -4264,20 +4268,11 @@ def claude_facts(tool: str, result: Node) -> dict[str, Any]:
         path = as_text(result["filePath"])  # without it, a diff may look like a new file's
         head = [f"--- {path}", f"+++ {path}"] if result["type"] == "update" else []
         facts["diffString"] = "\n".join(head + lines)
-    elif tool == "grep" and (mode := as_text(result["mode"])) in GREP_MODES:
-        names, where = GREP_MODES[mode]
-        counts = {name: result[own] for name, own in names.items()}
-        facts = {"workspaceResults": {"": {where: counts}}}
+    elif tool == "grep":
+        facts = {"workspaceResults": {"": {as_text(result["mode"]) or "content": facts}}}
     if tool != "shell":
         facts.setdefault("durationMs", result["durationMs"])
     return facts
-
-
-GREP_MODES = {
-    "files_with_matches": ({"files": "filenames", "totalFiles": "numFiles"}, "files"),
-    "content": ({"totalMatchedLines": "numLines"}, "content"),
-    "count": ({"totalFiles": "numFiles", "totalMatches": "numMatches"}, "count"),
-}
 
 
 def without_numbers(text: str) -> str:
@@ -5101,10 +5096,7 @@ class Copilot(Saved):
         "tool.execution_partial_result data.partialOutput",
     )
     names_session = dict.fromkeys(("session.start", "session.resume"), "data.sessionId")
-    beginnings = (
-        r"user\.message|session\.(start|resume|tools_updated|\w+_loaded)"
-        r"|assistant\.(turn_start|intent|((tool_call|streaming)_delta|(message|reasoning)(_\w+)?)$)"
-    )
+    beginnings = r"\w+\.(message|start|resume|turn_start|intent|reasoning|streaming|tool_call)"
     saved = False  # until a line shows it
     clocks = True
     exit_code = r"\n?<(?:exited|[^<>\n]{1,99} completed) with exit code (-?[0-9]{1,9})>\s*\Z"
