@@ -1832,12 +1832,9 @@ class FinishedCall:
         """The last lines that a failed command printed."""
         if not count or self.tool != "shell" or self.status == "ok":
             return []
-        text = self.printed
-        if not text and self.status in ("error", "timeout"):  # a line, which the action may cut
-            text = error_message(self.held)
-        if not text.strip():
+        if not self.printed.strip():
             return []
-        lines = (line.expandtabs() for line in text[-MAX_TAIL:].rstrip().split("\n"))
+        lines = (line.expandtabs() for line in self.printed[-MAX_TAIL:].rstrip().split("\n"))
         return [*lines][-count:]
 
 
@@ -3198,12 +3195,6 @@ class Said:
         pieces[:] = [before[len(text) :]] if before.startswith(text) else []
         return "" if pieces else text.removeprefix(before)
 
-    def line_break(self, parent: str | None) -> str:
-        """What stands before words: a message begins a line if words of another one precede."""
-        last = self.spoken.get(parent)
-        message = self.spoken[parent] = self.begun.pop(parent, last)
-        return "" if last in (None, message) else "\n"
-
     def forget(self, parent: str | None) -> None:
         """Nothing that comes is the whole of these pieces."""
         for kind in ("thinking", "assistant", "user"):
@@ -3566,7 +3557,10 @@ class Translator:
         rest = self.said.rest(kind, self.parent, text, delta=delta)
         whole = maker.native and kind == "assistant"
         if self.said.begun and rest and kind == "assistant" and not whole:
-            rest = self.said.line_break(self.parent) + rest
+            last = self.said.spoken.get(self.parent)
+            message = self.said.begun.pop(self.parent, last)
+            self.said.spoken[self.parent] = message
+            rest = rest if last in (None, message) else f"\n{rest}"
         if rest or delta:
             part = self.words(kind, text if whole else rest)
             if whole and delta and maker.blanks:
@@ -4127,7 +4121,7 @@ class Claude(Translator):
         answer = as_text(result["result"]).strip()
         if flaw := super().flaw(result):
             return flaw
-        if self.by_schema and not has_structure(result):
+        if self.by_schema and not structured_answer(result.value):
             return "it gave no answer by the schema that was asked for", None
         if answer and answer == self.words_of_host:
             if self.host_failed:
@@ -4137,7 +4131,7 @@ class Claude(Translator):
         return self.unanswered() if self.stopped_agent else None
 
     def stop_reasons(self, result: Any) -> Iterator[tuple[str, Any]]:
-        if not has_structure(result):
+        if not structured_answer(result.value):
             stop = self.final["message.stop_reason"] if self.saved else result["stop_reason"]
             yield "stop_reason", stop
         yield "terminal_reason", result["terminal_reason"]
@@ -4198,11 +4192,6 @@ class Claude(Translator):
 def block_size(block: Node) -> int:
     said = as_text(block["text"] or block["thinking"])
     return len(said) if said else len(encode_json(block["input"]))
-
-
-def has_structure(result: Any) -> bool:
-    """Does a result hold the answer by a schema?"""
-    return any(result[name] is not None for name in STRUCTURED)
 
 
 def task_of(tool: str, given: Any) -> str:
@@ -4637,11 +4626,10 @@ CODEX_CALLS: dict[str, Callable[[Node], tuple[str, Any]]] = {
 def scripted(code: str) -> tuple[str, Any]:
     """What code of Codex does, as a tool and its arguments: the commands that are written out in
     it, or else its patch, or the one other tool that it calls."""
-    found = (match[1] for match in CODE_COMMAND.finditer(code))
-    texts = (f'"{CODE_ESCAPE.sub(as_json_escape, each[1:-1])}"' for each in found)
-    commands = filter(None, (as_text(decoded(text)) for text in texts))
-    if command := "; ".join(commands):
-        return "exec", {"command": command}
+    texts = (CODE_ESCAPE.sub(r"\1\2", match[1][1:-1]) for match in CODE_COMMAND.finditer(code))
+    literals = (text.encode("latin-1", "backslashreplace") for text in texts)
+    if command := "; ".join(each.decode("unicode_escape", "replace") for each in literals if each):
+        return "exec", {"command": join_surrogates(command)}
     if patch := code.partition("*** Begin Patch")[2].replace("\\n", "\n"):
         return "apply_patch", patch
     called = CODE_TOOL.search(code)
@@ -4655,14 +4643,7 @@ CODE_TOOL = regex(r"\btools\.(\w+)\(")
 # A literal of JavaScript that is a command, as a member or in a variable; what it escapes.
 CODE_STRING = "|".join(rf"{mark}(?:[^{mark}\\]|\\.)*{mark}" for mark in "\"'`")
 CODE_COMMAND = regex(rf"""\bcmd["']?\s*[:=]\s*({CODE_STRING})""", re.DOTALL)
-CODE_ESCAPE = regex(r"""\\(.)|["\n\r\t]""", re.DOTALL)
-
-
-def as_json_escape(match: re.Match[str]) -> str:
-    """JSON's escape for one of JavaScript, or for a character that JSON doesn't allow."""
-    if match[1] is None:
-        return encode_json(match[0]).decode()[1:-1]
-    return match[0] if match[1] in '"\\/bfnrtu' else match[1].replace("\n", "")
+CODE_ESCAPE = regex(r"(\\[bfnrtux'\"\\])|\\(?:\n|(.))")  # other than these, they mean nothing
 
 
 class SavedCodex(Saved, Codex):
