@@ -7696,8 +7696,8 @@ def started_by(words: Sequence[str], hidden: str, *, fed: Fed = None) -> Iterato
         hidden = hidden or "its option"
     for spelled in dict.fromkeys((name, program)):
         yield ShellCommand([spelled, *rest], hidden)
-    hides_all = re.compile(UNTOLD.get(program, "--entrypoint")).match
-    if any(map(hides_all, rest)):
+    untold = UNTOLD.get(program, "--entrypoint")
+    if any(re.match(untold, word) for word in rest):
         raise UnclearError
     hidden = hidden or hidden_by(program, rest)
     rest = completed_words(program, rest) if program in FEEDERS else rest
@@ -7716,8 +7716,8 @@ def started_behind(
 ) -> Iterator[ShellCommand]:
     """The commands that may begin at some words behind a program. The first one that is neither the
     value of a known option nor the name of a host or container tells how it ended."""
-    options = re.compile(VALUED.get(plain_name(program), VALUED[""]))
-    valued = [False, *(options.fullmatch(word) is not None for word in rest)]
+    options = VALUED.get(plain_name(program), VALUED[""])
+    valued = [False, *(re.fullmatch(options, word) is not None for word in rest)]
     for at, word in enumerate(rest[: max(0, begin - 1)]):
         if not (word[:1] == "-" or VERB.match(word) or valued[at]):
             hidden = hidden or f"{program} {word}"  # python x.py -m pytest
@@ -11667,7 +11667,7 @@ class Text(Follower):
             above = kept.notes.ancestors(call.parent)
             if above or kept.below:
                 self.begin_above(above, kept)
-            action, indent = self.timed(call), "  " * len(above)
+            action, indent = call.action, "  " * len(above)
         shown = b"" if action == call.start.shown else self.notice(kept, action, indent)
         tail = [escape_line(line) for line in call.last_printed(self.view.tail)]
         whole = self.screen.fd is not None and shown.count(b"\n") < FAILURE_ROWS
@@ -11694,16 +11694,6 @@ class Text(Follower):
             for row in wrap(shown, room) if terminal else (shown,):
                 painted = self.screen.paint(code, (lead + row).rstrip())
                 self.made.append(encode_line(margin + painted))
-
-    def timed(self, call: FinishedCall) -> Action:
-        """An action with the time that the clock has shown, if no line states it."""
-        took, begun = time.monotonic() - call.start.started_at, call.start
-        clock = self.live and begun.started_at and not begun.shown
-        if not clock or took < 1 or call.duration_ms is not None:
-            return call.action
-        word, colon, why = call.action.outcome.partition(":")
-        head = ", ".join(filter(None, (word, format_duration(round(took * 1000)))))
-        return replace(call.action, outcome=head + colon + why)
 
     def begin_above(self, above: list[str], kept: TextRecord) -> None:
         """Lines for the open calls of sub-agents that a line is below, unless they stand there."""
@@ -11762,7 +11752,7 @@ class Text(Follower):
                     styled = style_words(line) if self.screen.color else line
                     rows = carry_style(wrap(styled, room))
             for row in rows:
-                self.made.append(encode_line(self.prefix + COLONS.sub(r"\1\\x3a", row)))
+                self.made.append(encode_line(self.prefix + row))
             kept.below = []
 
 
@@ -11834,16 +11824,8 @@ class Summary(Writer):
             elif ends_run(event):
                 notes = notes_of(run)
                 why, totals = excerpt_reason(run.reason or ""), notes.totals
-                self.clock(notes)
                 ended = self.name_of(run) + verdict_of(totals)
                 yield encode_line(self.line(ended, totals, good=run.succeeded, why=why))
-
-    def clock(self, notes: RunNotes) -> None:
-        """A run that states no time took what the clock showed to whoever watched it."""
-        took = round(1000 * (time.monotonic() - notes.since))
-        if self.last.screen.live and took >= 1000:
-            notes.totals.stated.setdefault("duration_ms", took)
-            notes.totals.runs_stating["duration_ms"] = 1
 
     def name_of(self, run: Run) -> str:
         """A single run on a terminal needs no name, one that did not succeed the place."""

@@ -57,6 +57,7 @@ TABLES: Mapping[str, Iterable[Any]] = {
     "flag": [*filter(None, (*agentfmt.SCRIPTS.values(), *agentfmt.STARTS_BEHIND.values()))],
     "detached": agentfmt.DETACHED.values(),
     "options": agentfmt.VALUED.values(),
+    "untold": agentfmt.UNTOLD.values(),
     "escaped": [agentfmt.SINGLE_ESCAPE, agentfmt.DOUBLE_ESCAPE],
     "wording": agentfmt.RUN_FAILURES.values(),
     "form": [form.between.encode() for form in agentfmt.FORMS],
@@ -64,7 +65,10 @@ TABLES: Mapping[str, Iterable[Any]] = {
     "begin": agentfmt.IMAGES.values(),
     "source": [agentfmt.DOCUMENTS.pattern],
 } | dict.fromkeys(
-    "expression pattern mistake fnmatch numbered escaped named whole fence reason some end".split(),
+    (
+        "expression pattern mistake written fnmatch numbered escaped named whole fence reason some "
+        "end"
+    ).split(),
     (),
 )
 # What these look at is cut to so many characters.

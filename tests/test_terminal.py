@@ -389,25 +389,6 @@ def test_a_list_that_could_not_be_set_says_so() -> None:
     ]
 
 
-# ---------------------------------------------------------------- clocks
-
-MAKE = {"command": "make"}
-
-
-@pytest.mark.parametrize(("outcome", "waits", "shown"), [
-    pytest.param(ok(exitCode=0), 3, "✓ Ran make  3.0 s", id="kept"),
-    pytest.param(ok(exitCode=0), 0.5, "✓ Ran make", id="short"),
-    pytest.param(ok(exitCode=0, executionTime=200), 3, "✓ Ran make  0.2 s", id="stated"),
-    pytest.param(ok(), 90, "✓ Ran make  1 min 30 s", id="alone"),
-    pytest.param({"error": {"error": "no"}}, 3, "✗ Failed to run make  error, 3.0 s: no", id="failed"),
-    pytest.param(ok(exitCode=0), 0, "✓ Ran make", id="files"),
-])  # fmt: skip
-def test_a_call_keeps_the_time_of_the_clock(outcome: Any, waits: float, shown: str) -> None:
-    chunks = [init(), call("shell", MAKE), call("shell", MAKE, outcome), result()]
-    assert show(chunks, waits=waits).rows == [f"  {shown}"]
-    assert "3.0 s" not in convert(chunks, "-d").stdout.decode()
-
-
 # ---------------------------------------------------------------- sub-agents
 
 
