@@ -921,31 +921,26 @@ class Activity(NamedTuple):
 NOTHING_OPEN = Activity({}, (), 0)
 
 
-class Limits:
-    """When to stop reading: a limit, in seconds or a number, is None if there is none."""
+class Limits(Struct, eq=False):
+    """When to stop reading: a limit, in seconds or a number, is None if there is none. ``grace`` is
+    the time for a command to leave after the end of its last run."""
 
-    def __init__(
-        self,
-        grace: float = 0,
-        max_idle: float | None = None,
-        max_call: float | None = None,
-        max_time: float | None = None,
-        max_calls: int | None = None,
-        max_tokens: int | None = None,
-    ) -> None:
-        """``grace`` is the time for a command to leave after the end of its last run."""
-        self.grace, self.max_idle, self.max_call = grace, max_idle, max_call
-        self.max_time, self.max_calls, self.max_tokens = max_time, max_calls, max_tokens
-        self.activity: Callable[[], Activity] = lambda: NOTHING_OPEN  # the pipeline's
-        self.left: Callable[[], bool] | None = None  # has the command ended, if there is one?
-        self.begun = self.heard = time.monotonic()  # heard: when the last byte arrived
-        self.since: dict[Any, float] = {}  # an open call, or a state -> since when
-        self.deadline, self.why = float("inf"), ""
-        self.next_look = 0.0
-        self.reached = ""  # the limit that failed what was open
-        self.gate = ""  # what ends the command at once
-        self.stayed = False  # the command did not leave after its last run
-        self.ending = ""  # how the command failed by itself
+    grace: float = 0
+    max_idle: float | None = None
+    max_call: float | None = None
+    max_time: float | None = None
+    max_calls: int | None = None
+    max_tokens: int | None = None
+    activity: Callable[[], Activity] = lambda: NOTHING_OPEN  # the pipeline's
+    left: Callable[[], bool] | None = None  # has the command ended, if there is one?
+    begun: float = msgspec.field(default_factory=time.monotonic)
+    heard: float = 0  # when the last byte arrived
+    since: dict[Any, float] = {}  # an open call, or a state -> since when
+    next_look: float = 0
+    reached: str = ""  # the limit that failed what was open
+    gate: str = ""  # what ends the command at once
+    stayed: bool = False  # the command did not leave after its last run
+    ending: str = ""  # how the command failed by itself
 
     def watch(
         self, arriving: Iterator[bytes], tee: Callable[[bytes], None] | None
@@ -977,11 +972,11 @@ class Limits:
         if now < self.next_look:
             return round(1000 * LOOK_SECONDS)
         self.next_look = now + LOOK_SECONDS
-        self.deadline, self.why = min(self.deadlines(now), default=(float("inf"), ""))
-        if self.deadline > now:
-            return max(round(min(1000 * (self.deadline - now), SILENCE_MS)), 1)
-        self.stayed = self.why == STAYED
-        self.reached = "" if self.why in (STAYED, LEFT) else f"timed out: {self.why}"
+        deadline, why = min(self.deadlines(now), default=(float("inf"), ""))
+        if deadline > now:
+            return max(round(min(1000 * (deadline - now), SILENCE_MS)), 1)
+        self.stayed = why == STAYED
+        self.reached = "" if why in (STAYED, LEFT) else f"timed out: {why}"
         return 0
 
     def deadlines(self, now: float) -> Iterator[tuple[float, str]]:
@@ -1007,11 +1002,6 @@ class Limits:
             yield self.since[STAYED, over] + self.grace, STAYED
         if LEFT in self.since:
             yield self.since[LEFT] + (LEFT_SECONDS if over else self.grace), LEFT
-
-    def near(self, now: float) -> str:
-        """How soon a limit is reached, once half of the silence before it has passed."""
-        left = self.deadline - now
-        return f"  ends in {left:.0f} s" if 0 < left <= now - self.heard else ""
 
 
 AFTER_RESULT = " after its result"  # a good one
@@ -2134,17 +2124,11 @@ def is_binary(line: bytes) -> bool:
     return len(strange) > 5 and len(strange) > len(text) // 4 and {*strange} != {"\ufffd"}
 
 
-class Outside(Struct):
-    """Events of a FILE outside any run."""
+class Outside(NamedTuple):
+    """Events outside any run: FILE:LINE of the first, and how many there are of each type."""
 
-    where: str  # FILE:LINE of the first
-    count: int = 0
-    types: dict[str, None] = {}
-
-    def add(self, kind: str | None) -> None:
-        self.count += 1
-        if kind and len(self.types) < MAX_NAMES:
-            self.types[kind] = None
+    where: str
+    types: dict[str, float]
 
 
 class Source:
@@ -2167,11 +2151,9 @@ class Source:
         self.has_run = self.is_saved = False
         self.elsewhere = ""  # the place of the first event that is wrapped in another way
         self.copies: list[str] = []  # where its runs stand in other FILEs
-        self.limit = ""  # that ended the reading of it
-        self.story = ""  # why it has no run
         # Of agents that are known, by the session or what else they may belong to; the others.
         self.outside: dict[object, Outside] = {}
-        self.unknown = Outside("")
+        self.unknown: dict[str, float] = {}  # by type
         self.untyped = 0  # of the others: objects without a type that are no lines of a log
         self.error = ""  # the message of the last error among them
 
@@ -2200,8 +2182,8 @@ class Source:
     def is_unknown_agents(self) -> bool:
         """Is it no agent's that is known? An end alone doesn't explain many types."""
         only_ends = self.has_run and not self.has_lines_of_run
-        many = max(len(self.unknown.types), self.untyped) >= LINES_OF_AN_AGENT
-        return self.unknown.count > 0 and (not self.has_run or (only_ends and many))
+        many = max(len(self.unknown), self.untyped) >= LINES_OF_AN_AGENT
+        return bool(self.unknown) and (not self.has_run or (only_ends and many))
 
 
 # Prose that is no reason for a failure: a setting of a file that was given by mistake, and a line
@@ -2293,11 +2275,39 @@ class Reporter:
         file.waiting.clear()
         return text
 
-    def explain(self, file: Source) -> None:
-        """Say what a FILE without a run is, or that it has events outside of runs."""
+    def explain(self, file: Source, limit: str) -> str:
+        """Say, and return, what a FILE without a run is, or that it has events outside of runs."""
         self.catch_up(file)
-        begin, file.story, hint = story_of(self, file)
-        self.message(begin + file.story + hint)
+        where, hint, groups = f"{file.name}: ", "", file.unexplained()
+        counts = [group.types for group in groups] or [file.unknown]
+        types = [*dict.fromkeys(kind for each in counts for kind in each if kind)]
+        named = self.list_names(types)
+        if limit:
+            story = limit
+        elif file.looks_like and not file.has_run:
+            story = f"this is {file.looks_like}"
+        elif groups:
+            count = round(sum(sum(each.values()) for each in counts))
+            what = plural(count, "event") + (f" ({named})" if named else "")
+            story = f"{what} {'belongs' if count == 1 else 'belong'} to no run"
+            story += f": {file.error}" if file.error else ""
+            where = f"{groups[0].where}: "
+        elif file.is_unknown_agents():
+            noun = "types" if len(types) > 1 else "type"
+            what = f"{noun}: {named}" if named else "objects without a type"
+            story = f"no agent that I know wrote this ({what})"
+            hint = "" if named else f"; {NAME_MEMBER}"
+        elif file.is_only_head():
+            story = "only the head of a saved session, without a run"
+        elif not (file.at or file.documents):
+            where, story = f"{file.name} ", "is empty: the agent wrote nothing"
+        elif file.prose:
+            where += "no events: "
+            story, hint = file.prose, f"; if this is an agent's text, {AS_EVENTS}"
+        else:
+            story = f"no events: {AS_EVENTS}"
+        self.message(where + story + hint)
+        return story
 
     def list_names(self, names: Iterable[str]) -> str:
         """The first few names of tools or types, without secrets."""
@@ -2347,34 +2357,6 @@ AS_EVENTS = (
     "run the agent with --output-format stream-json (Claude Code also needs --verbose; Codex has "
     "--json instead)"
 )
-
-
-def story_of(reporter: Reporter, file: Source) -> tuple[str, str, str]:
-    """What a FILE without a run is, or with events outside of runs: what stands before it in a
-    message, the text itself, and a hint."""
-    name = file.name
-    if file.limit:
-        return f"{name}: ", file.limit, ""
-    if not file.has_run and file.looks_like:
-        return f"{name}: ", f"this is {file.looks_like}", ""
-    if groups := file.unexplained():
-        count = sum(group.count for group in groups)
-        types = reporter.list_names(kind for group in groups for kind in group.types)
-        noun = f"{plural(count, 'event')} ({types})" if types else plural(count, "event")
-        what = f"{noun} {'belongs' if count == 1 else 'belong'} to no run"
-        return f"{groups[0].where}: ", ": ".join(filter(None, (what, file.error))), ""
-    if file.is_unknown_agents():
-        types = reporter.list_names(file.unknown.types)
-        named = f"type{'s' if len(file.unknown.types) > 1 else ''}: {types}"
-        what = f"no agent that I know wrote this ({named if types else 'objects without a type'})"
-        return f"{name}: ", what, "" if types else f"; {NAME_MEMBER}"
-    if file.is_only_head():
-        return f"{name}: ", "only the head of a saved session, without a run", ""
-    if not (file.at or file.documents):
-        return f"{name} ", "is empty: the agent wrote nothing", ""
-    if file.prose:
-        return f"{name}: no events: ", file.prose, f"; if this is an agent's text, {AS_EVENTS}"
-    return f"{name}: ", f"no events: {AS_EVENTS}", ""
 
 
 # ---------------------------------------------------------------- reading
@@ -6405,9 +6387,10 @@ class Runs:
             name: object = STRAY if stray else session.key
             name = kind if kind in TAKEN_BY_KIND else name
             if name in file.outside or len(file.outside) < MAX_RUNS:
-                file.outside.setdefault(name, Outside(self.file.where())).add(event.type)
+                group = file.outside.setdefault(name, Outside(self.file.where(), {}))
+                add_count(group.types, event.type or "")
             return
-        file.unknown.add(event.type)
+        add_count(file.unknown, event.type or "")
         if not event.type:
             names = details(event).keys()
             file.untyped += bool(names) and names.isdisjoint(LOG_MEMBERS)
@@ -6626,7 +6609,7 @@ class Runs:
         file, reporter = self.file, self.reporter
         reporter.report_unshown(file)
         matches, self.matches = describe_matches(self.matches), {}
-        file.limit = self.limits.reached
+        story = ""
         if file.elsewhere:
             reporter.message(f"{file.elsewhere}: {WRAPPED_OTHERWISE}")
         if file.copies:
@@ -6640,9 +6623,9 @@ class Runs:
             reporter.failure(f"{matches} after the end of a run")
         if (unknown or not (file.has_run or reporter.has_error)) and counts:
             reporter.failed = True
-            reporter.explain(file)
+            story = reporter.explain(file, self.limits.reached)
         if runless:
-            yield no_run(file.name, file.story, failure_in(file.prose))
+            yield no_run(file.name, story, failure_in(file.prose))
 
     def end_command(self) -> Iterator[Event]:
         """What stands for the failure of --run's command after a good result."""
@@ -11321,7 +11304,6 @@ class LastLine:
         self.begun = self.since = time.monotonic()  # since: the time of the last other line
         self.visible = ""
         self.waits = False  # for the first event that a writer of text gets
-        self.limits: Limits | None = None
 
     def prefix_of(self, run: Run) -> str:
         """The prefix of the lines of a run, if there are several."""
@@ -11350,8 +11332,6 @@ class LastLine:
             what = f"Thinking {format_clock(silent)}"
         elif self.waits and now - self.begun >= 1:
             what = f"Waiting for the agent {format_clock(now - self.begun)}"
-        if what and self.limits:
-            rest += self.limits.near(now)
         lead = f"  {SPINNER[int(now) % len(SPINNER)]} " if what and self.screen.glyphs else ""
         return lead + truncate(what, room - len(lead) - len(rest)) + rest
 
@@ -14282,7 +14262,6 @@ def read(
     """Convert FILEs, or what the command of --run prints, within the limits of time."""
     names = ("grace", "max_idle", "max_call", "max_time", "max_calls", "max_tokens")
     limits = Limits(*map(given.__getitem__, names))
-    out.last.limits = limits
     reporter, child = options["reporter"], None
     tee = appender("tee", given, inputs)
     others: list[Input] = []  # files below directories that hold no run

@@ -277,24 +277,19 @@ def test_a_limit_holds_for_a_pipe(options: tuple[str, ...], why: str) -> None:
     assert f'"reason":"timed out: {why}","failure":"timeout"' in row
 
 
-def limits_at(now: float, activity: Activity, **options: Any) -> Limits:
-    """Limits that were begun at 0, and looked at now."""
-    limits = Limits(**options)
-    limits.begun = limits.heard = 0
-    limits.activity = lambda: activity
-    limits.deadline, limits.why = min(limits.deadlines(now), default=(float("inf"), ""))
-    return limits
+def deadline(now: float, activity: Activity, **options: Any) -> tuple[float, str]:
+    """The next one of limits that were begun at 0, and looked at now."""
+    limits = Limits(begun=0, activity=lambda: activity, **options)
+    return min(limits.deadlines(now), default=(0, ""))
 
 
 def test_deadlines() -> None:
     idle, busy = Activity({}, (), 0), Activity({1: lambda: "shell make"}, (), 0)
-    assert limits_at(7, idle, max_idle=10, max_time=60).deadline == 10
-    assert limits_at(7, busy, max_idle=10, max_time=60).deadline == 60
-    called = limits_at(7, busy, max_idle=10, max_time=60, max_call=20)
-    assert (called.deadline, called.why) == (27, "shell make did not end in 20 s")
-    assert limits_at(7, idle).deadline == float("inf")
-    assert limits_at(7, idle, max_idle=10).near(7) == "  ends in 3 s"
-    assert limits_at(3, idle, max_idle=10).near(3) == ""
+    assert deadline(7, idle, max_idle=10, max_time=60)[0] == 10
+    assert deadline(7, busy, max_idle=10, max_time=60)[0] == 60
+    called = deadline(7, busy, max_idle=10, max_time=60, max_call=20)
+    assert called == (27, "shell make did not end in 20 s")
+    assert deadline(7, idle) == (0, "")
 
 
 @pytest.mark.parametrize(("text", "seconds"), {
