@@ -14141,8 +14141,11 @@ def find_inputs(
     output, inputs = os.fstat(1), list[Input]()
     seen = {identity(output)}  # a table in the directory that it is about
     for path in files or ("-",):
-        status = stat_input(path)
-        if stat.S_ISDIR(status.st_mode):
+        try:
+            status = os.fstat(0) if path == "-" else os.stat(path)
+        except (OSError, ValueError) as error:
+            raise click.ClickException(f"{file_name(path)}: {reason_of(error)}") from None
+        if stat.S_ISDIR(status.st_mode) and path != "-":
             inputs += files_below(path, seen, unread)
             continue
         if is_same_file(status, output):  # reading it would never end
@@ -14150,19 +14153,6 @@ def find_inputs(
         inputs.append(Input(path, given["label"] or path if path == "-" else path, status))
     since = given["since"] or 0
     return [one for one in inputs if one.status.st_mtime >= since or not is_regular(one.status)]
-
-
-def stat_input(file: str) -> os.stat_result:
-    """The status of a FILE. Raises click.ClickException if it can't be read."""
-    try:
-        status = os.fstat(0) if file == "-" else os.stat(file)
-        if file == "-" and stat.S_ISDIR(status.st_mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        if file != "-" and not os.access(file, os.R_OK):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    except (OSError, ValueError) as error:
-        raise click.ClickException(f"{file_name(file)}: {reason_of(error)}") from None
-    return status
 
 
 def is_regular(file: os.stat_result) -> bool:
@@ -14201,23 +14191,21 @@ def files_below(folder: str, seen: set[tuple[int, int]], unread: list[str]) -> l
 def report_inputs(
     files: Sequence[str],
     inputs: Sequence[Input],
-    others: Collection[Input],
+    others: Sequence[Input],
     since: float | None,
     reporter: Reporter,
 ) -> None:
-    """Say which files in directories are no sessions; a directory without any session fails."""
+    """Say how many files below each directory are no sessions; one without any session fails."""
     changed = f" changed since {local_time(1000 * since, DATE)}" if since else ""
     for folder in filter(os.path.isdir, files):
-        below = [one for one in inputs if one.folder == folder]
-        left = [os.path.relpath(one.path, folder) for one in others if one.folder == folder]
-        left.sort(key=lambda file: not file.endswith(("ndjson", "jsonl")))
-        named = f"no session that can be read: {first_names(map(escape, left))}"
+        below, left = (sum(one.folder == folder for one in each) for each in (inputs, others))
         if not below:
             reporter.failure(f"{escape(folder)}: no file in this directory{changed}")
         elif left:
-            told = reporter.failure if len(left) == len(below) else reporter.message
-            told(f"{escape(folder)}: {plural(len(left), 'other file')} left out: {named}")
-    if since and not (inputs or any(map(os.path.isdir, files))):
+            told = reporter.failure if left == below else reporter.message
+            noun = plural(left, "other file")
+            told(f"{escape(folder)}: {noun} left out: no session that can be read")
+    if not (inputs or any(map(os.path.isdir, files))):
         reporter.failure(f"no FILE{changed}")
 
 
@@ -14283,7 +14271,8 @@ def read(
     streams = ((name, limits.watch(chunks, tee)) for name, chunks in arriving)
     try:
         convert(streams, limits=limits, out=out, **options)
-        report_inputs(files, inputs, others, given["since"], reporter)
+        if not child:
+            report_inputs(files, inputs, others, given["since"], reporter)
         if limits.reached and not reporter.failed:
             reporter.message(f"stopped: {limits.reached}")
         if child:
