@@ -2124,6 +2124,14 @@ def is_binary(line: bytes) -> bool:
     return len(strange) > 5 and len(strange) > len(text) // 4 and {*strange} != {"\ufffd"}
 
 
+def add_count(counts: dict[str, Any], name: str, number: float = 1) -> str:
+    """Add to the count of a name; names beyond MAX_NAMES share one, whose name is returned."""
+    if name not in counts and len(counts) >= MAX_NAMES:
+        name = "..."
+    counts[name] = counts.get(name, 0) + number
+    return name
+
+
 class Outside(NamedTuple):
     """Events outside any run: FILE:LINE of the first, and how many there are of each type."""
 
@@ -7235,14 +7243,6 @@ def sum_known(one: int | None, other: int | None) -> int | None:
 def add_counts(counts: dict[str, Any], new: Mapping[str, float]) -> None:
     for name, number in new.items():
         add_count(counts, name, number)
-
-
-def add_count(counts: dict[str, Any], name: str, number: float = 1) -> str:
-    """Add to the count of a name; names beyond MAX_NAMES share one, whose name is returned."""
-    if name not in counts and len(counts) >= MAX_NAMES:
-        name = "..."
-    counts[name] = counts.get(name, 0) + number
-    return name
 
 
 KNOWN_TYPES = CURSOR_TYPES | {"stream_event", "rate_limit_event"}
