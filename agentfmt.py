@@ -2194,9 +2194,7 @@ class Source:
         return bool(self.unknown) and (not self.has_run or (only_ends and many))
 
 
-# Prose that is no reason for a failure: a setting of a file that was given by mistake, and a line
-# of marks alone, such as the bracket behind a reason.
-SETTING = regex(r"""[\w.-]+\s*=|["'][^"']*["']\s*[:=]|\[+[^]]*\]+\Z""")
+# Prose that is no reason for a failure: marks alone, such as the bracket behind a reason.
 MARKS = regex(r"\W*\Z")
 # What stands in a stack trace behind its message.
 FRAME = regex(
@@ -2279,7 +2277,7 @@ class Reporter:
             shown, file.due = self.redaction.prose(seen, file.due)
             text, begin = excerpt(shown), seen.lstrip()[:EXCERPT]
             if reason is None and not (MARKS.match(begin) or (file.prose and FRAME.match(begin))):
-                file.prose = "" if SETTING.match(begin) else excerpt_reason(shown)
+                file.prose = excerpt_reason(shown)
         file.waiting.clear()
         return text
 
@@ -3076,7 +3074,7 @@ def patched_files(patch: str) -> Iterator[tuple[str, dict[str, Any]]]:
         if moved or what == "Delete":
             yield "delete", {"path": path}
         if moved:
-            yield "write", {"path": moved, "movedFrom": path, "patch": lines}
+            yield "write", {"path": moved, "patch": lines}
         elif what == "Add":
             added = (line[1:] for line in lines.split("\n") if line.startswith("+"))
             yield "write", {"path": path, "fileText": "".join(f"{line}\n" for line in added)}
@@ -6945,11 +6943,9 @@ class Sessions:
     def new_name(self, event: Event) -> str:
         """A session for an agent's lines in a FILE that name none, so that they stay together. It
         is the same wherever this event stands, and another one for any other event."""
-        import json
         import zlib
 
-        line = json.dumps(details(event), sort_keys=True).encode()
-        names = (f"{zlib.crc32(line, number):08x}" for number in itertools.count())
+        names = (f"{zlib.crc32(event.raw.strip(), number):08x}" for number in itertools.count())
         return next(name for name in names if name not in self.table)
 
     # When sessions are over.
@@ -7194,17 +7190,14 @@ class Totals:
             self.count_change(call)
 
     def count_change(self, call: FinishedCall) -> None:
-        """Note what a call did to a file, and to the one that it moved."""
+        """Note what a call did to a file."""
         lines = line_counts(call)
         path = target_in(call.tool, call.arguments, call.cwd) or call.event.call_id or ""
-        key, moved = os.path.normpath(os.path.join(call.cwd, path)), call.arguments.get("movedFrom")
+        key, change = os.path.normpath(os.path.join(call.cwd, path)), CHANGES[call.tool]
         before = self.files.get(key)
         full = before is None and len(self.files) >= MAX_FILES
         if full or not path or changes_nothing(call):
             return
-        change = "moved" if moved else CHANGES[call.tool]
-        if moved:
-            self.files.pop(os.path.normpath(os.path.join(call.cwd, moved)), None)
         if before:
             change = JOINED_CHANGES.get((before.change, change), change)
             lines = sum_known(before.added, lines[0]), sum_known(before.removed, lines[1])
@@ -7229,11 +7222,7 @@ class FileChange(Struct, gc=False):
 
 CHANGES = {"write": "created", "edit": "edited", "delete": "deleted"}  # by tool
 # Of a file that was changed before, where that is not the last change.
-JOINED_CHANGES = {
-    ("created", "edited"): "created",
-    ("moved", "edited"): "moved",
-    ("deleted", "created"): "edited",
-}
+JOINED_CHANGES = {("created", "edited"): "created", ("deleted", "created"): "edited"}
 
 
 def sum_known(one: int | None, other: int | None) -> int | None:
@@ -10204,7 +10193,7 @@ QUESTION = members("all: id prompt label digits: allowMultiple")
 # The members of arguments and results of all tools.
 FIELDS = members(
     """
-    paths: path filePath paths movedFrom workingDirectory targetDirectory targetDirectories ignore
+    paths: path filePath paths workingDirectory targetDirectory targetDirectories ignore
         globPattern glob file files deletedFile url relatedCursorRulePaths absPath
     all: command simpleCommands description prompt title question plan
     id: toolCallId conversationId agentId taskId asyncOriginalToolCallId id
@@ -14216,8 +14205,6 @@ def appender(
     input."""
     if (file := given[option]) is None:
         return None
-    import fcntl
-
     if file == "-":
         raise click.ClickException(f"--{option} -: write ./- for a file of that name")
     name = f"--{option} {escape(file)}"
@@ -14226,9 +14213,6 @@ def appender(
         status = os.fstat(fd)
         if any(is_same_file(status, one.status) for one in inputs):
             raise ValueError("is also an input file")
-        appends = fcntl.fcntl(1, fcntl.F_GETFL) & os.O_APPEND
-        if is_same_file(status, os.fstat(1)) and not appends:
-            raise ValueError("is also the standard output")
     except (OSError, ValueError) as error:
         raise click.ClickException(f"{name}: {reason_of(error)}") from None
 

@@ -306,19 +306,10 @@ def test_an_error_of_codex_before_its_thread(flags: Sequence[str]) -> None:
     assert convert({"a": early, "b": good}, *flags).status == FAILED
 
 
-@pytest.mark.parametrize(
-    ("last", "told"),
-    {
-        "max-complexity = 12": False, "A=b": False, '"name": "x",': False, "}": False,
-        "[tool.x]": False, "Killed": True, "Error: status=401": True, "[error] no key": True,
-        "额度不足": True,
-    }.items(),
-)  # fmt: skip
-def test_a_setting_is_no_reason(last: str, told: bool) -> None:
-    """The last line of a file that was given by mistake says nothing of an agent."""
+@pytest.mark.parametrize("last", ["A=b", "}", "Killed", "Error: status=401", "额度不足"])
+def test_marks_alone_are_no_reason(last: str) -> None:
     end = convert([f"some words\n{last}\n".encode()]).stderr.splitlines()[-1]
-    assert (f"no events: {last}" in end) == told
-    assert ("no events: some words" in end) == (last == "}")
+    assert f"no events: {'some words' if last == '}' else last}" in end
 
 
 # ---------------------------------------------------------------- what an attack found
