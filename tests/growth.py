@@ -12,12 +12,12 @@ shows by how much both grew for a doubling: 2 is linear. What grows faster is ma
 
 from __future__ import annotations
 
+import cProfile
 import json
 import os
 import sys
 import time
 from collections.abc import Callable
-from types import FrameType
 from typing import Any
 
 import more_streams
@@ -225,18 +225,9 @@ OUTPUTS: dict[str, tuple[str, ...]] = {
 
 def calls(data: Any, options: tuple[str, ...]) -> int:
     """How many calls of functions a conversion takes."""
-    count = 0
-
-    def counted(_frame: FrameType, what: str, _arg: Any) -> None:
-        nonlocal count
-        count += what in ("call", "c_call")
-
-    sys.setprofile(counted)
-    try:
-        convert(data, *options)
-    finally:
-        sys.setprofile(None)
-    return count
+    profile = cProfile.Profile()
+    profile.runcall(convert, data, *options)
+    return sum(entry.callcount for entry in profile.getstats())
 
 
 def time_of(data: Any, options: tuple[str, ...]) -> float:

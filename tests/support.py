@@ -20,10 +20,11 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from unittest import mock
 
 import pytest
@@ -39,6 +40,8 @@ ENVIRON = {key: value for key, value in os.environ.items() if key != "PYTHONDONT
     "PYTHONPATH": os.path.dirname(agentfmt.__file__)
 }
 COMMAND = [sys.executable, "-m", "agentfmt"]
+THOROUGH = os.environ.get("AGENTFMT_HYPOTHESIS") == "long"
+Choice = TypeVar("Choice")
 IMPATIENT = """
 import sys, agentfmt
 assert (agentfmt.LAST_SECONDS, agentfmt.TERM_SECONDS) == (5, 5)
@@ -594,6 +597,13 @@ def in_proportion(work: Callable[[float], object], seconds: float) -> bool:
 
 
 # ---------------------------------------------------------------- values of any shape
+
+
+def one_in(most: int, choices: Sequence[Choice], key: object) -> Sequence[Choice]:
+    """One in so many of some choices: which ones is chance, and for a key always the same. In the
+    long profile it is all of them."""
+    return choices if THOROUGH else choices[zlib.crc32(repr(key).encode()) % most :: most]
+
 
 ODD: tuple[Any, ...] = (
     None, True, -1, 7, 10**30, 1e400, "", "7", "\ud83d", [], [[]], [{}], {}, {"a": {}},

@@ -1162,18 +1162,23 @@ def test_members_of_a_result_have_any_names() -> None:
     assert {name: result.get(name) for name in odd} == odd
 
 
+def members_of(text: str) -> str:
+    """A line without its longer values: those that are no word which says what it is."""
+    return re.sub(r'(?<=: )("[^"\\]*[ /.\\][^"]*"|[\d.]+)', "", text)
+
+
 AGENTS = sorted({name.partition("-")[0] for name in STREAMS})
 
 
 @pytest.mark.parametrize("agent", AGENTS)
 def test_a_member_of_another_type_breaks_nothing(agent: str) -> None:
-    """Each member of each line that differs from those before, between its neighbours."""
+    """Each member of each line whose members differ from those before, between its neighbours."""
     seen, tried = set(), 0
     for name, (lines, *_) in STREAMS.items():
         for at, line in enumerate(lines) if name.partition("-")[0] == agent else ():
-            if (text := json.dumps(line)) in seen or not isinstance(line, dict):
+            if not isinstance(line, dict) or (kind := members_of(text := json.dumps(line))) in seen:
                 continue
-            seen.add(text)
+            seen.add(kind)
             before, after = stream(lines[max(at - 5, 0) : at]), stream(lines[at + 1 : at + 3])
             for odd in with_odd_members(json.loads(text)):
                 tried += 1

@@ -9,7 +9,18 @@ from typing import Any
 
 import pytest
 from planting import redact
-from support import RECORDED, SHARED, STREAMS, content, convert, corpus, failed, label, strings
+from support import (
+    RECORDED,
+    SHARED,
+    STREAMS,
+    content,
+    convert,
+    corpus,
+    failed,
+    label,
+    one_in,
+    strings,
+)
 
 import agentfmt
 
@@ -151,7 +162,7 @@ def planted(value: Any, key: str = "") -> Any:
 def test_no_canary_survives(path: str) -> None:
     lines = (json.dumps(planted(json.loads(line))) for line in lines_of(path))
     data = "".join(f"{line}\n" for line in lines).encode()
-    for to in ("text", "json", "cursor"):
+    for to in one_in(3, ("text", "json", "cursor"), path):
         ended = redact(data, "-t", to, "--thinking", "-r", "all", view=EVERYTHING)
         assert b"CANARY" not in ended.stdout
 

@@ -28,6 +28,7 @@ from support import (
     init,
     left_after,
     one_byte_at_a_time,
+    one_in,
     result,
     whole_run,
 )  # fmt: skip
@@ -670,7 +671,7 @@ def test_a_line_with_a_text_passes_byte_for_byte_or_is_damaged(path: str) -> Non
 def test_whole_files_and_members_that_are_read(path: str) -> None:
     """No file is a run: none crashes, and none succeeds. Two consist of depth alone."""
     text = content(path)[:30_000]
-    for to in ("text", "json", "stream-json"):
+    for to in one_in(3, ("text", "json", "stream-json"), path):
         assert convert(text, "-t", to).status == 1
         assert convert(text + b"\n" + text + b"\n", "-t", to).status == 1
     text = text.replace(b"\n", b" ")
@@ -679,7 +680,7 @@ def test_whole_files_and_members_that_are_read(path: str) -> None:
         b'{"type":"tool_call","subtype":"completed","session_id":"s","tool_call":' + text + b"}\n",
         b'{"type":"result","session_id":"s","is_error":false,"result":' + text + b"}\n",
     ]
-    for to in ("text", "json"):
+    for to in one_in(2, ("text", "json"), path):
         ended = convert(lines, "-t", to)
         assert ended.status in (0, 1, 3)
         assert ended.stderr.count("\n") <= 4

@@ -642,6 +642,7 @@ SOON = 6  # seconds: many times what linear work takes; quadratic work takes lon
 
 
 @functools.cache
+@functools.cache
 def patient() -> Scanner:
     return Scanner({"k": ["aab" * 5, "a" * 40]}, {"user": "(a+)+$", "other": "(x*)*y"})
 

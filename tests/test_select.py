@@ -698,10 +698,8 @@ def test_what_pushes_nothing_passes(line: str) -> None:
     "unit", ["f() ", "x=(", "a && ", "sudo ", "eval ", "a; ", "eval 'a b' ", "x{"]
 )
 def test_no_command_takes_time(unit: str) -> None:
-    for size in (30_000, 300_000):
-        line = unit * (size // len(unit))
-        data = init() + shell_line(line) + result()
-        assert convert(data, "--fail-on", "command=git push*").status in (0, 1)
+    data = init() + shell_line(unit * (100_000 // len(unit))) + result()
+    assert convert(data, "--fail-on", "command=git push*").status in (0, 1)
 
 
 @pytest.mark.parametrize("row", ROWS["telling"])

@@ -596,7 +596,7 @@ def with_each_alone(test: Any) -> Any:
 
 
 @with_each_alone
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(st.sampled_from(HOSTILE), min_size=1, max_size=5).map("".join), st.booleans())
 def test_hostile_text_is_harmless_everywhere(text: str, detail: bool) -> None:
     session = text
