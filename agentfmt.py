@@ -3554,18 +3554,13 @@ class Translator:
             if whole and delta and maker.blanks:
                 part.timestamp_ms = CERTAIN_DELTA
         elif whole:
-            with self.only_printed():
-                self.words(kind, text)
+            self.repeat(kind)
 
-    @contextlib.contextmanager
-    def only_printed(self) -> Iterator[None]:
-        """Make events of a line that says nothing new, only where it is printed: they mean as much
-        as it does elsewhere, without any."""
-        latest, reason, event = self.latest, self.silent_reason, self.event
-        yield
-        self.latest, self.silent_reason = latest, reason
-        for part in self.events:
-            part.kind = event.kind if event.type in ACT_TYPES else self.aside
+    def repeat(self, kind: str) -> None:
+        """The line says nothing new: where it is printed, it is of a type, and means nothing."""
+        if self.maker.native:
+            self.event.kind = self.event.kind if self.event.type in ACT_TYPES else self.aside
+            self.event.type = kind
 
     def think(self, text: Any, *, delta: bool = False) -> None:
         self.say(text, "thinking", delta=delta)
@@ -4702,9 +4697,8 @@ class SavedCodex(Saved, Codex):
             if new:
                 self.go_on()
                 self.item(item, kind, done=True)
-            elif self.maker.native:
-                with self.only_printed():
-                    self.item(item, kind, done=True)
+            else:
+                self.repeat("thinking" if thought else "assistant")
 
     def called(self, payload: Node) -> None:
         """A call; the arguments are JSON in a text, a text, or an object."""
@@ -5025,9 +5019,8 @@ class Droid(Translator):
         elif kind == "reasoning" and line["id"] != self.thought:
             self.thought = line["id"]
             self.think(line["text"])
-        elif kind == "reasoning" and self.maker.native:
-            with self.only_printed():
-                self.think(line["text"])
+        elif kind == "reasoning":
+            self.repeat("thinking")
         elif kind == "tool_call":
             self.call(line["id"], line["toolName"] or line["toolId"], line["parameters"])
         elif kind == "tool_result":
