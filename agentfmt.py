@@ -2865,50 +2865,44 @@ PATCHED = regex(
     r"^\*\*\* (Add|Update|Delete) File: (.*\S)\s*?(?:\n\*\*\* Move to: (.*\S)\s*?)?$", re.MULTILINE
 )
 
-# Other agents' names for arguments -> Cursor's: of any tool, and of a particular one.
-ARGUMENT_NAMES = {
-    name: known
-    for known, names in {
-        "path": "file_path filePath absolute_path notebook_path dir_path directory_path "
-        "target_file AbsolutePath TargetFile DirectoryPath SearchPath",
-        "command": "cmd CommandLine",
-        "workingDirectory": "directory workdir Cwd",
-        "outputMode": "output_mode",
-        "caseInsensitive": "-i",
-        "subagentType": "subagent_type",
-        "taskId": "task_id bash_id shell_id",
-        "description": "fact",
-        "name": "skill recipient to",
-        "url": "uri Url",
-    }.items()
-    for name in names.split()
-}
-CONTENT_ARGUMENTS = dict.fromkeys("content file_text CodeContent".split(), "fileText")
-TOOL_ARGUMENTS = {
-    tool: ARGUMENT_NAMES | own
-    for tool, own in {
-        "shell": {"input": "command"},  # of Codex: code that runs commands
-        "write": CONTENT_ARGUMENTS,
-        "edit": CONTENT_ARGUMENTS,  # of a file that was there before
-        "ls": {"target_directory": "path"},
-        "grep": {"include": "glob", "Query": "pattern"},
-        "glob": {
-            "pattern": "globPattern", "filePattern": "globPattern", "Pattern": "globPattern",
-            "path": "targetDirectory", "directory": "targetDirectory",
-            "SearchDirectory": "targetDirectory",
-        },
-        "mcp": {
-            "ServerName": "server", "ToolName": "toolName", "tool_name": "toolName",
-            "Arguments": "args", "arguments": "args", "tool_input": "args",
-        },
-        "webSearch": dict.fromkeys(("query", "search_term", "objective"), "searchTerm"),
-        "updateTodos": {"plan": "todos"},
-        "task": {
-            **dict.fromkeys("task message objective instructions".split(), "description"),
-            "agent_name": "subagentType",
-        },
-    }.items()
-}  # fmt: skip
+# Cursor's tools (* for any), their arguments, and other agents' names for these.
+ARGUMENTS = """
+    *  path  file_path filePath absolute_path notebook_path dir_path directory_path target_file
+    *  path  AbsolutePath TargetFile DirectoryPath SearchPath
+    *  command  cmd CommandLine
+    *  workingDirectory  directory workdir Cwd
+    *  outputMode  output_mode
+    *  caseInsensitive  -i
+    *  subagentType  subagent_type
+    *  taskId  task_id bash_id shell_id
+    *  description  fact
+    *  name  skill recipient to
+    *  url  uri Url
+    shell  command  input
+    write  fileText  content file_text CodeContent
+    edit  fileText  content file_text CodeContent
+    ls  path  target_directory
+    grep  glob  include
+    grep  pattern  Query
+    glob  globPattern  pattern filePattern Pattern
+    glob  targetDirectory  path directory SearchDirectory
+    mcp  server  ServerName
+    mcp  toolName  ToolName tool_name
+    mcp  args  Arguments arguments tool_input
+    webSearch  searchTerm  query search_term objective
+    updateTodos  todos  plan
+    task  description  task message objective instructions
+    task  subagentType  agent_name
+"""
+
+
+@functools.cache
+def argument_names(tool: str) -> dict[str, str]:
+    """Other agents' names for the arguments of a tool -> Cursor's."""
+    rows = map(str.split, ARGUMENTS.strip().splitlines())
+    found = [row for row in rows if row[0] in ("*", tool)]
+    return {name: known for _, known, *names in found for name in names}
+
 
 # Beginning of a failed call's result, or the agent's word for it, by Cursor's variant.
 FAILURES = {
@@ -2977,7 +2971,7 @@ class ForeignCall(Struct, gc=False):
             return {
                 "name": self.name, "args": args, "providerIdentifier": server, "toolName": tool
             }  # fmt: skip
-        names = TOOL_ARGUMENTS.get(self.tool, ARGUMENT_NAMES)
+        names = argument_names(self.tool if self.tool in TOOLS else "")
         args = {names.get(key, key): value for key, value in args.items()}
         if self.tool == "updateTodos":
             if listed := translate_todos(args.get("todos")):
@@ -4241,7 +4235,8 @@ def claude_facts(tool: str, result: Node) -> dict[str, Any]:
         head = [f"--- {path}", f"+++ {path}"] if result["type"] == "update" else []
         facts["diffString"] = "\n".join(head + lines)
     elif tool == "grep":
-        facts = {"workspaceResults": {"": {as_text(result["mode"]) or "content": facts}}}
+        where = as_text(result["mode"]).partition("_")[0]  # of the names of files
+        facts = {"workspaceResults": {"": {where or "content": known_members(facts)}}}
     if tool != "shell":
         facts.setdefault("durationMs", result["durationMs"])
     return facts
@@ -5058,7 +5053,10 @@ class Copilot(Saved):
         "tool.execution_partial_result data.partialOutput",
     )
     names_session = dict.fromkeys(("session.start", "session.resume"), "data.sessionId")
-    beginnings = r"\w+\.(message|start|resume|turn_start|intent|reasoning|streaming|tool_call)"
+    beginnings = (
+        r"user\.message|session\.(start|resume|tools_updated|\w+_loaded)"
+        r"|assistant\.(turn_start|intent|message|reasoning|streaming|tool_call)"
+    )
     saved = False  # until a line shows it
     clocks = True
     exit_code = r"\n?<(?:exited|[^<>\n]{1,99} completed) with exit code (-?[0-9]{1,9})>\s*\Z"
@@ -5925,9 +5923,8 @@ AGENT_SIGNS = f"""
     notification  goose  extension_id
     *  qwen  {CLAUDE_SAVED_IT} systemPayload|toolCallResult|message.parts
     *  claude  {CLAUDE_SAVED_IT}
-    {",".join(sorted(kind for kind in SAVED_TYPES if "-" in kind))}  claude  sessionId="
+    {",".join(sorted(kind for kind in SAVED_TYPES if "-" in kind))}  claude  sessionId="|messageId="
     summary  claude  leafUuid=" summary="
-    file-history-snapshot  claude  snapshot={{ messageId="
     attachment,progress,mode,relocated  claude  sessionId=" attachment|data|mode|relocatedCwd
     thread.started  codex  thread_id="
     item.started,item.updated,item.completed  codex  item.type|item.item_type
@@ -5945,8 +5942,7 @@ AGENT_SIGNS = f"""
     message_start,message_end,turn_end  pi  message.role
     message_update  pi  assistantMessageEvent={{
     tool_execution_start,tool_execution_update,tool_execution_end  pi  toolCallId=" toolName="
-    auto_retry_start  pi  attempt maxAttempts
-    auto_retry_end  pi  attempt success
+    auto_retry_start,auto_retry_end  pi  attempt maxAttempts|success
     entry_appended  pi  entry={{
     session  pi  id=" cwd="|version !createdAt
     {",".join(sorted(Pi.entries - {"message"}))}  pi  id=" parentId timestamp
@@ -5959,8 +5955,7 @@ AGENT_SIGNS = f"""
     result  gemini  status=" stats={{|error={{|timestamp="
     error  gemini  severity=warning|severity=error message="
     message  droid  role=" text=" session_id|id
-    tool_call  droid  toolName|toolId parameters={{
-    tool_result  droid  toolName|toolId isError|value|error
+    tool_call,tool_result  droid  toolName|toolId parameters|isError|value|error
     completion  droid  session_id=" finalText|numTurns|durationMs|isError
     error  droid  source=agent_loop|source=cli message="
     system/init  droid  reasoning_effort
@@ -5973,9 +5968,7 @@ AGENT_SIGNS = f"""
     system/hook_*  claude  session_id="
     system  claude  session_id="|sessionId=" uuid="
     stream_event,rate_limit_event  claude  event={{|rate_limit_info={{|uuid="
-    control_request  claude  request={{ request_id="
-    control_response  claude  response={{
-    control_cancel_request  claude  request_id="
+    control_request,control_response,control_cancel_request  claude  response={{|request_id="
     assistant,user  claude  message={{ uuid|parent_tool_use_id|:calls
     result  claude  subtype|is_error total_cost_usd|uuid|parent_tool_use_id
     tool_call  cursor  tool_call={{
@@ -5988,11 +5981,8 @@ AGENT_SIGNS = f"""
     -  kimi  role=assistant|role=tool :kimi
     -  cursor  role=user|role=assistant message.content
     -  antigravity  event=init conversation_id|init.conversation_id|init.permission_mode
-    -  antigravity  event=step_update step_update.step_type|step_update.conversation_id
-    -  antigravity  event=result result.conversation_id|result.num_turns
-    -  acp  jsonrpc=2.0 method=session/* params={{
-    -  acp  jsonrpc=2.0 result.stopReason|result.sessionId|result.agentCapabilities
-    -  acp  jsonrpc=2.0 result.agentInfo|params.clientCapabilities
+    -  antigravity  event step_update.step_type|step_update.conversation_id|result.num_turns
+    -  acp  jsonrpc=2.0 :acp
 """
 
 
@@ -6108,9 +6098,14 @@ def is_kimis(own: dict[str, Any]) -> bool:
 GROK_TOOLS = word_set("run_terminal_command run_terminal_cmd search_replace list_dir")
 
 
+ACP_MEMBERS = word_set("stopReason sessionId agentCapabilities agentInfo clientCapabilities")
 LOG_MEMBERS = word_set("level severity msg logger service pid hostname")
 AGENT_CHECKS: dict[str, Callable[[dict[str, Any]], bool]] = {
     "grok": lambda own: not GROK_TOOLS.isdisjoint(map(as_text, as_list(own.get("tools")))),
+    "acp": lambda own: (
+        as_text(own.get("method")).startswith("session/")
+        or not ACP_MEMBERS.isdisjoint(as_object(own.get("result") or own.get("params")))
+    ),
     "calls": has_calls,
     "kimi": is_kimis,
     "logged": lambda own: not LOG_MEMBERS.isdisjoint(own),

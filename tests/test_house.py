@@ -175,7 +175,10 @@ def test_a_label_has_three_forms_with_one_object(tool: str) -> None:
 
 def test_names_of_other_agents_lead_to_tools() -> None:
     assert {*agentfmt.TOOL_NAMES.values()} <= {*agentfmt.TOOLS}
-    assert {*agentfmt.TOOL_ARGUMENTS} <= {*agentfmt.TOOLS}
+    assert {row.split()[0] for row in agentfmt.ARGUMENTS.strip().splitlines()} <= {
+        "*",
+        *agentfmt.TOOLS,
+    }
     assert all(name == name.lower().replace("_", "") for name in agentfmt.TOOL_NAMES)
 
 
@@ -196,7 +199,7 @@ def test_every_variant_has_a_status_and_every_failure_a_reason() -> None:
 
 def test_what_is_read_of_a_call_has_a_class() -> None:
     """What the allow-lists do not know is content, its name too: no action line would find it."""
-    tables = (agentfmt.ARGUMENT_NAMES, agentfmt.FAILURE_TEXT, *agentfmt.TOOL_ARGUMENTS.values())
+    tables = (agentfmt.FAILURE_TEXT, *map(agentfmt.argument_names, agentfmt.TOOLS))
     assert {name for table in tables for name in table.values()} <= {*agentfmt.FIELDS}
 
 
