@@ -196,6 +196,9 @@ KINDS: dict[str, Kind] = {
     ),
     "a wide value": plain(lambda n: run_of(event("x", wide={f"k{k}": k for k in range(n)}))),
     "assignments": plain(lambda n: run_of(shell("cat", printed="password=abc1234567\n" * n))),
+    "a value in periods": plain(
+        lambda n: run_of(shell("cat", printed=f"api_key={'aA1' * n}\n{'aA1' * n}"))
+    ),
     "base64": plain(lambda n: run_of(shell("cat", printed="QWxhZGRpbjpvcGVu" * n))),
     "private keys": repeated(assistant("-----BEGIN PRIVATE KEY-----\nMIIE\n")),
     "quotes": plain(lambda n: run_of(assistant("'\"" * n))),
