@@ -8288,16 +8288,15 @@ class Selection:
             self.selects = BY_NUMBER if keys == {"run"} else BY_SESSION
         self.found = False  # a run that is selected
         self.there: dict[str, None] = {}  # the first runs, whether they are selected or not
-        self.begun: dict[str, dict[str, None]] = {}  # the beginning of a name -> sessions it fits
+        # The beginning of a name -> the sessions that it fits.
+        self.begun = collections.defaultdict[str, dict[str, None]](dict)
 
     def mark(self, events: Iterable[Event]) -> Iterator[Event]:
         simple, decisions = self.simple, self.known
         for event in events:
             if event.run is None and event.kind in (IMPLIED, NO_RUN):
-                asked = self.selects != ALL_RUNS or self.drop_runs
-                missing = self.selects == BY_SESSION or (asked and self.there)
                 if event.kind == IMPLIED:  # the end of all
-                    self.check_choices(nothing=bool(missing and not self.found))
+                    self.check_choices()
                 if event.kind == IMPLIED or self.selects != BY_SESSION:
                     yield event
                 continue
@@ -8311,15 +8310,15 @@ class Selection:
                 event.unprinted = True
             yield event
 
-    def check_choices(self, *, nothing: bool) -> None:
-        """Say which names of sessions fit several, and with ``nothing`` that no run was picked."""
-        if nothing:
-            only = self.selects != ALL_RUNS
-            option, choices = ("--only", self.only) if only else ("--drop", self.drop_runs)
+    def check_choices(self) -> None:
+        """Say that no run was picked, and which names of sessions fit several."""
+        only, there = self.selects != ALL_RUNS, first_names(self.there)
+        choices = self.only if only else self.drop_runs
+        asked = self.selects == BY_SESSION or (there and (only or choices))
+        if asked and not self.found:
             given = " or ".join(escape(choice.text) for choice in choices)
-            what = "no such run" if only else "no run is left"
-            there = first_names(self.there) or "there is none at all"
-            self.tell(f"{option} {given}: {what}: {there}")
+            what = f"--only {given}: no such run" if only else f"--drop {given}: no run is left"
+            self.tell(f"{what}: {there or 'there is none at all'}")
         for name, sessions in self.begun.items():
             if len(sessions) > 1:
                 self.tell(f"session={name} fits several: {first_names(sessions)}")
@@ -8328,7 +8327,7 @@ class Selection:
         """Note that there is a run, for a message."""
         for term in self.terms:
             if term.key == "session" and (run.session or "")[:SESSION_PREFIX] == term.glob:
-                sessions = self.begun.setdefault(term.glob, {})
+                sessions = self.begun[term.glob]
                 if len(sessions) <= NAMES_SHOWN:
                     sessions[escape(run.label or "")] = None
         if len(self.there) <= NAMES_SHOWN:
