@@ -7476,7 +7476,7 @@ def in_turn(commands: Iterable[ShellCommand]) -> Iterator[ShellCommand]:
 
 
 ASSIGNED = regex(r"(?m)((?:^|;)[ \t]*)\$(?:env:)?\w+[ \t]*=(?!=)[ \t]*")  # by PowerShell
-CUT_WORD = regex(rb"\w\\\n\w")  # the parser takes it for two
+CUT_WORD = regex(rb"\S\\\n\S")  # the parser takes it for two
 BARE_EXIT = regex(r"(\|\|\s*exit)(?=\s*(?:[;\n}]|\Z))")  # with the status of what has failed
 
 
