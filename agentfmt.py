@@ -269,12 +269,11 @@ CLASSES_AROUND = regex(r"\A(?:Error: )?[A-Z]\w?: (?:\[(\w+)\] Error\Z|(\[\w+\] )
 
 def excerpt_reason(text: str) -> str:
     """A reason on one line: of a stack trace its message."""
-    text = JS_SOURCE.sub("", JS_FRAMES.split(PYTHON_TRACE.sub("", text), maxsplit=1)[0]).strip()
+    text = JS_FRAMES.split(PYTHON_TRACE.sub("", text), maxsplit=1)[0].strip()
     return cut_middle(escape(" ".join(filter(None, map(str.strip, text.split("\n"))))), EXCERPT)
 
 
 JS_FRAMES = regex(r"\n[ \t]+at \S")
-JS_SOURCE = regex(r"\A\S+:[0-9]+\n(?s:.*)\n[ \t]*\^+[ \t]*\n+")  # where it was thrown
 PYTHON_TRACE = regex(r"(?s)Traceback \(most recent call last\):.*\n[ \t]+\S[^\n]*\n")
 
 
@@ -857,13 +856,6 @@ def drain(fd: int) -> list[bytes]:
     return chunks
 
 
-def signal_name(code: int) -> str:
-    try:
-        return signal.Signals(code).name
-    except ValueError:
-        return f"signal {code}"
-
-
 def file_name(name: str) -> str:
     return "stdin" if name == "-" else escape(name)
 
@@ -1088,7 +1080,7 @@ class Child:
         self.stop()
         code = self.process.returncode
         if not self.stopped and code:
-            how = f"exited with {code}" if code > 0 else f"was killed by {signal_name(-code)}"
+            how = f"exited with {code}" if code > 0 else f"was killed by signal {-code}"
             self.limits.ending = f"{escape(self.name)} {how}"
 
 
@@ -2339,8 +2331,6 @@ FOREIGN = {what: regex(pattern, re.IGNORECASE) for pattern, what in (
     (rb"BZh", "bzip2 data: bzcat FILE | agentfmt"),
     (rb"\xff\xfe\0\0|\0\0\xfe\xff", "UTF-32: iconv -f UTF-32 -t UTF-8 FILE | agentfmt"),
     (rb"\xff\xfe|\xfe\xff", "UTF-16: iconv -f UTF-16 -t UTF-8 FILE | agentfmt"),
-    (rb"\{\0", "UTF-16: iconv -f UTF-16LE -t UTF-8 FILE | agentfmt"),
-    (rb"\0\{", "UTF-16: iconv -f UTF-16BE -t UTF-8 FILE | agentfmt"),
     (rb"<!doctype html|<html", "an HTML page: download the log as text"),
     (rb'\{"session":(?:null|"[^"]*"),"run":\w+,"(?:agent|call_id)":',
      "a table that agentfmt wrote"),
@@ -2378,15 +2368,20 @@ NEXT_EVENT = regex(
 DOCUMENTS = regex(rb"[{\[][ \t\r]*\n|\[[ \t\r]*\{")
 
 
-class RejectedPiece(NamedTuple):
-    """A part of what is rejected unread, of a line or an object: the first part has the reason, and
-    the last one ends with LF."""
+class Rejected(NamedTuple):
+    """What isn't an event, in the place of one: a line, or a part of one that is too long to be
+    read, of which the last ends with LF. The reason says how it is damaged; None: it is prose; "":
+    it is the rest of what was rejected before. ``elsewhere`` is the event that it holds, where that
+    is wrapped in another way than the first of its FILE."""
 
-    data: bytes
-    reason: str = ""
+    reason: str | None
+    elsewhere: bytes = b""
+    session_id: object = NO_SESSION
+    type: None = None
 
 
-Frame: TypeAlias = "bytes | RejectedPiece"
+NO_EVENT, CONTINUED = Rejected(None), Rejected("")
+Frame: TypeAlias = "bytes | tuple[bytes, Rejected]"
 
 
 def read_frames(
@@ -2402,7 +2397,7 @@ def read_frames(
             yield from document_frames(itertools.chain((frame,), frames), limit)
             return
         yield frame
-        if isinstance(frame, RejectedPiece) or frame.strip(BLANKS + BOM):
+        if isinstance(frame, tuple) or frame.strip(BLANKS + BOM):
             yield from frames
 
 
@@ -2416,7 +2411,7 @@ def line_frames(arriving: Iterable[bytes], limit: int) -> Iterator[Frame]:
                 continue
             if cut:
                 end = chunk.find(b"\n") + 1
-                yield RejectedPiece(chunk[: end or None])
+                yield chunk[: end or None], CONTINUED
                 chunk = chunk[end or len(chunk) :]
                 cut = not end
             end = chunk.rfind(b"\n") + 1
@@ -2428,17 +2423,17 @@ def line_frames(arriving: Iterable[bytes], limit: int) -> Iterator[Frame]:
                 chunk, end = chunk[stop:], end - stop
                 for frame in (block,) if len(block) <= limit else io.BytesIO(block):
                     whole = frame.removesuffix(b"\n") + b"\n" if len(frame) > limit + 1 else b""
-                    yield RejectedPiece(whole, too_long(limit)) if whole else frame
+                    yield (whole, Rejected(too_long(limit))) if whole else frame
             tail.write(chunk if tail.tell() else chunk.lstrip(b"\0"))
             if tail.tell() > limit:
-                yield RejectedPiece(tail.getvalue(), too_long(limit))
+                yield tail.getvalue(), Rejected(too_long(limit))
                 tail, cut = io.BytesIO(), True
     except Interrupted:  # a line may lack nothing but its end
         if not cut and decoded(tail.getvalue()) is not None:
             yield tail.getvalue()
         raise
     if cut:
-        yield RejectedPiece(b"\n")
+        yield b"\n", CONTINUED
     elif tail.tell():
         yield tail.getvalue()
 
@@ -2456,8 +2451,8 @@ def document_frames(frames: Iterable[Frame], limit: int) -> Iterator[Frame]:
     """
     text, depth, cut = bytearray(), 0, False  # of the open object; was its begin rejected?
     for frame in frames:
-        if isinstance(frame, RejectedPiece):
-            yield frame._replace(data=bytes(text) + frame.data)
+        if isinstance(frame, tuple):
+            yield bytes(text) + frame[0], frame[1]
             text, cut = bytearray(), depth > 0
             continue
         if not frame:
@@ -2470,17 +2465,16 @@ def document_frames(frames: Iterable[Frame], limit: int) -> Iterator[Frame]:
                     continue
                 text += part
                 if not deep:
-                    yield RejectedPiece(bytes(text + b"\n")) if cut else one_line(bytes(text))
+                    yield (bytes(text + b"\n"), CONTINUED) if cut else one_line(bytes(text))
                     text, cut = bytearray(), False
                 depth = deep
             if len(text) > limit:
-                yield RejectedPiece(bytes(text), "" if cut else too_long(limit))
+                yield bytes(text), CONTINUED if cut else Rejected(too_long(limit))
                 text, cut = bytearray(), True
     if depth:
-        yield RejectedPiece(bytes(text + b"\n"), "" if cut else CUT_OFF)
+        yield bytes(text + b"\n"), CONTINUED if cut else Rejected("the document ends too early")
 
 
-CUT_OFF = "the document ends too early"
 A_STRING = rb'"[^"\\]*(?:\\.[^"\\]*)*"?'
 STRINGS, BRACES = regex(A_STRING), regex(rb"[{}]|" + A_STRING)
 
@@ -2595,7 +2589,7 @@ class Pieces:
         self.begun: dict[object, bytearray] = {}
         self.size = 0  # bytes of these
 
-    def join(self, writer: object, piece: Wrapped) -> list[bytes | RejectedPiece]:
+    def join(self, writer: object, piece: Wrapped) -> list[Frame]:
         """The lines that a piece completes."""
         text, line = piece.text, self.begun.pop(writer, bytearray())
         self.size -= len(line)
@@ -2608,7 +2602,7 @@ class Pieces:
         long = self.size + len(line) > self.limit
         self.begun[writer] = bytearray(b"{") if long else line  # the rest is damaged, too
         self.size += 1 if long else len(line)
-        return [RejectedPiece(bytes(line + b"\n"), too_long(self.limit))] if long else []
+        return [(bytes(line + b"\n"), Rejected(too_long(self.limit)))] if long else []
 
 
 # What a terminal takes for a command: to set a title or a color, to move, to clear the screen.
@@ -2627,18 +2621,6 @@ def stripped(line: bytes) -> bytes:
     return text.lstrip(BLANKS + b"\0").rstrip(BLANKS)
 
 
-class Rejected(NamedTuple):
-    """A line that isn't an event, in the place of one. The reason says how it is damaged; None: it
-    is prose; "": it is the rest of a line that was rejected before. ``elsewhere`` is the event that
-    it holds, where that is wrapped in another way than the first of its FILE."""
-
-    reason: str | None
-    elsewhere: bytes = b""
-    session_id: object = NO_SESSION
-    type: None = None
-
-
-NO_EVENT = Rejected(None)
 # What came off a line: of each envelope the kind of its prefix, its place and stream; at last the
 # kind of the object's prefix.
 Wrapping: TypeAlias = "tuple[str, ...]"
@@ -2674,8 +2656,8 @@ class Reader:
 
     def read(self, frame: Frame) -> Iterable[tuple[bytes, Any]]:
         """The lines of a frame with their events; whoever takes them counts those that pass."""
-        if isinstance(frame, RejectedPiece):
-            return [(frame.data, self.reject(frame))]
+        if isinstance(frame, tuple):
+            return [self.reject(*frame)]
         return self.events_of(lines_of(frame))
 
     def events_of(self, lines: list[bytes]) -> Iterable[tuple[bytes, Any]]:
@@ -2724,13 +2706,13 @@ class Reader:
             self.wrapping = self.last
         return self.wrapping
 
-    def reject(self, piece: RejectedPiece) -> Rejected:
-        if not piece.reason:
+    def reject(self, data: bytes, rejected: Rejected) -> tuple[bytes, Rejected]:
+        if rejected is CONTINUED:
             self.source.at -= 1  # it goes on in a line that counts
-            return Rejected("")
+            return data, CONTINUED
         wrapped = self.decide() not in (None, BARE)
-        braced = wrapped or self.source.documents or piece.data.lstrip(BLANKS)[:1] == b"{"
-        return Rejected(piece.reason if braced else None)
+        braced = wrapped or self.source.documents or data.lstrip(BLANKS)[:1] == b"{"
+        return data, rejected if braced else NO_EVENT
 
     def peel(self, line: bytes, off: Wrapping = ()) -> Iterator[tuple[bytes, Any]]:
         """The event in a line, or those in the lines that are complete now of envelopes that the
@@ -2747,8 +2729,8 @@ class Reader:
                 brace = 0 if piece.place == CRI else line.find(b"{")
                 inside = (*off, prefix_kind(line[:brace]), piece.place, piece.stream)
                 for whole in self.pieces.join(writer, piece):
-                    if isinstance(whole, RejectedPiece):
-                        yield whole.data, Rejected(whole.reason)
+                    if isinstance(whole, tuple):
+                        yield whole
                     else:
                         yield from self.peel(whole, inside)
                 return
