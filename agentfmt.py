@@ -11144,12 +11144,11 @@ def fit_action(label: str, target: str, outcome: str, room: int) -> tuple[str, s
 
 
 class Column(NamedTuple):
-    """A member of rows on a terminal: its width, 0 for what is left; the highest rank is dropped
-    first. Of several names the last that has a value counts. ``show`` writes a number."""
+    """A member of rows on a terminal: its width, 0 for what is left. Of several names the last that
+    has a value counts. ``show`` writes a number."""
 
     names: str
     width: int
-    rank: int = 0
     title: str = ""
     show: Callable[[Any], str] = str
 
@@ -11158,10 +11157,8 @@ class Column(NamedTuple):
         return escape(self.show(values[-1])) if values else ""
 
     def fitted(self, rows: Sequence[Mapping[str, Any]]) -> Column | None:
-        """No wider than what it holds; None if that tells no rows apart, unless it always stays."""
+        """No wider than what it holds; None if that tells no rows apart."""
         told = {self.text(row) for row in rows}
-        if not self.rank:
-            return self
         if told == {""} or len(told) < min(len(rows), 2):
             return None
         wide = max(len(self.title or self.names), *map(display_width, told))
@@ -11191,13 +11188,14 @@ class Grid:
 
     def head(self, rows: Sequence[Mapping[str, Any]]) -> bytes:
         """The titles of the columns, once it is clear which are left."""
-        self.columns = [column for each in self.columns if (column := each.fitted(rows))]
-        room = self.screen.width() - 1
-        while sum(each.width + 2 for each in self.columns) + LEAST_TEXT > room:
-            last = max(self.columns, key=lambda each: each.rank)
-            if not last.rank:
-                break
-            self.columns.remove(last)
+        first, *others = self.columns
+        fitted = (each.fitted(rows) if each.width else each for each in others)
+        self.columns, room = [first, *filter(None, fitted)], self.screen.width() - 1
+        while (
+            len(self.columns) > 2
+            and sum(each.width + 2 for each in self.columns) + LEAST_TEXT > room
+        ):
+            self.columns.remove([each for each in self.columns if each.width][-1])
         self.left = max(room - sum(each.width + 2 for each in self.columns), MIN_TARGET)
         titles = [column.title or column.names.partition(" ")[0] for column in self.columns]
         return encode_line(self.screen.paint(DIM, self.line(titles)))
@@ -13018,12 +13016,12 @@ class RunTable(Table):
     acts = chat = False
     options = Writer.options | {"messages"}
     columns = (
-        Column("verdict", 10), Column("agent", 11, 2),
-        Column("session prompt reason", 0, title="prompt or reason"),
-        Column("duration_ms", 11, 1, "time", format_duration), Column("actions", 7, 4, "", grouped),
-        Column("failures", 6, 3, "failed", grouped), Column("tokens_in", 9, 7, "in", grouped),
-        Column("tokens_out", 9, 6, "out", grouped), Column("cost_usd", 12, 5, "cost", format_cost),
-        Column("location", 48, 8),
+        Column("verdict", 10), Column("agent", 11),
+        Column("session prompt reason", 0, "prompt or reason"),
+        Column("duration_ms", 11, "time", format_duration), Column("actions", 7, "", grouped),
+        Column("failures", 6, "failed", grouped), Column("cost_usd", 12, "cost", format_cost),
+        Column("tokens_in", 9, "in", grouped), Column("tokens_out", 9, "out", grouped),
+        Column("location", 48),
     )  # fmt: skip
 
     def __init__(self, view: View, notes: Notes) -> None:
@@ -13092,9 +13090,9 @@ class CallTable(Table):
     sums = words = chat = False
     event_type = Event
     columns = (
-        Column("status", 10), Column("tool", 12, 1), Column("target", 0),
-        Column("outcome", 24, 3), Column("duration_ms", 10, 2, "time", format_duration),
-        Column("location", 48, 4),
+        Column("status", 10), Column("tool", 12), Column("target", 0),
+        Column("duration_ms", 10, "time", format_duration), Column("outcome", 24),
+        Column("location", 48),
     )  # fmt: skip
 
     def __init__(self, view: View, notes: Notes) -> None:
