@@ -8364,34 +8364,22 @@ class Rule(NamedTuple):
     name: str
     source: str
 
-    @property
-    def of_any_issuer(self) -> bool:
-        return self.name == "token"
-
     def expression(self) -> str:
-        body = self.ahead() + "".join(self.parts())
+        body = "".join(self.parts())
         body = body if re.search(GROUP, body) else f"({body})"
         return self.edge() + body + EDGE_AFTER * self.source.endswith("$")
 
     def hint(self) -> str:
-        """The expression of the first look: fast, for it begins with a literal and is bounded. Of
-        what follows a word some characters are enough: few states, and hardly a wrong one."""
+        """The expression of the first look: fast, for it begins with a literal and is bounded."""
         _, literal, rest = self.parts()
         body = re.sub(GROUP, "(?:", literal + rest)
-        if BEGINS_WITH_WORD.match(literal) and not self.of_any_issuer:
-            for count in COUNT.finditer(body, len(literal)):
-                head = body[: count.start()]
-                if int(count[1]) > TELLTALE and head.count("(") == head.count(")"):
-                    return f"{head}{{{TELLTALE}}}"
-        if self.source.endswith("$"):
-            return body + EDGE_AFTER
         return re.sub(r",}$", "}", body)  # no more than the least
 
     def beginning(self) -> str:
         """An expression for a token that a text cuts off at its end."""
         before, literal, rest = self.parts()
         hidden = re.search(GROUP, rest)
-        head = self.ahead() + before + literal
+        head = before + literal
         shown = f"{head}{rest[: hidden.start()]}(" if hidden else f"({head}"
         return rf"{self.edge()}{shown}\S*)$"
 
@@ -8399,17 +8387,12 @@ class Rule(NamedTuple):
         parts = [spell(part) for part in self.source.removeprefix("^").removesuffix("$").split(" ")]
         return [*[""] * (3 - len(parts)), *parts]
 
-    def ahead(self) -> str:
-        """The words before a token that its first look need not see."""
-        return AHEAD if self.of_any_issuer and not self.parts()[0] else ""
-
     def edge(self) -> str:
-        return ALONE if self.of_any_issuer else EDGE * self.source.startswith("^")
+        return ALONE if self.name == "token" else EDGE * self.source.startswith("^")
 
 
 GROUP = r"(?<!\\)\((?!\?)"
 BEGINS_WITH_WORD = regex(r"(?:\(\?i?:)*[A-Za-z0-9]")
-COUNT = regex(r"\{([0-9]+)(?:,[0-9]*)?\}")
 
 
 def spell(source: str) -> str:
@@ -8602,10 +8585,10 @@ login-password  ^(?i:(?:user|role)\h+\S+\h+identified\h+by|with\h+password) \h+(
 command-password  ^(?i:identified\h+(?:with\h+\w+\h+)?by) \h+\\*'([^\s"'\\]{6,})  ^IDENTIFIED\h+BY \h+\\*"([^\s"'\\]{6,})
 token  ^<words>(?:[a-z][a-z0-9]*)? (?:[a-z0-9]_|[a-z]{2}-)[0-9a-f]*[g-zA-Z][a-z]*[A-Z0-9] [A-Za-z0-9]{26,}[\w=-]*
 token  ^<words>[A-Z]* [A-Z]{2}[_-][0-9a-f]*[g-zA-Z][a-z]*[A-Z0-9] [A-Za-z0-9]{26,}[\w=-]*
-token  ^(?:live|test|prod|production|sandbox|pat|oat|sk|secret|apikey|api|token|key|sec)[_-] [A-Za-z0-9]{24,}[\w=-]*
-token  ^(?:CLOJARS_|PMAK-|access-(?:sandbox|production|development)-|e2b_|fc-|mlsn\.|pat-(?:na|eu)[0-9]-|pul-|rubygems_|s-s4t2(?:ud|af)-|(?:sdk|api|mob)-|sgp_|sq[apu]_|vlt_|waka_|x(?:key|smtp)sib-|xa[ap]t-|[a-z]{2}[0-9]-) [0-9a-f-]{32,}\w*
-token  ^(?:APP_USR-|ATTA|K10|KGAT_|RGAPI-|bpk-|c[ksu]_|cfsk_ma_(?:prod|test)_|depot_(?:user|org|project)_|dtn_|luma-|mzp_|n8n_api_|oc_gs_|ovsxat_|persona_(?:production|sandbox)_|rootly_|wk-1\.) [0-9a-f-]{32,}[\w:-]*
-token  ^(?:SWMTKN-1-|akab-|api_[A-Za-z0-9]{22}\.|cnvca|configcat-sdk-1/|Mid-server-|ory_[a-z]{2,6}_|os_v2_(?:app|org)_|ptr_|secret-(?:live|test)-|secret-token:|sktsec_|t(?:id|lk|sec)_|z[qtuw]t_) [\w+/.=-]{22,}
+token  ^<words> (?:live|test|prod|production|sandbox|pat|oat|sk|secret|apikey|api|token|key|sec)[_-] [A-Za-z0-9]{24,}[\w=-]*
+token  ^<words> (?:CLOJARS_|PMAK-|access-(?:sandbox|production|development)-|e2b_|fc-|mlsn\.|pat-(?:na|eu)[0-9]-|pul-|rubygems_|s-s4t2(?:ud|af)-|(?:sdk|api|mob)-|sgp_|sq[apu]_|vlt_|waka_|x(?:key|smtp)sib-|xa[ap]t-|[a-z]{2}[0-9]-) [0-9a-f-]{32,}\w*
+token  ^<words> (?:APP_USR-|ATTA|K10|KGAT_|RGAPI-|bpk-|c[ksu]_|cfsk_ma_(?:prod|test)_|depot_(?:user|org|project)_|dtn_|luma-|mzp_|n8n_api_|oc_gs_|ovsxat_|persona_(?:production|sandbox)_|rootly_|wk-1\.) [0-9a-f-]{32,}[\w:-]*
+token  ^<words> (?:SWMTKN-1-|akab-|api_[A-Za-z0-9]{22}\.|cnvca|configcat-sdk-1/|Mid-server-|ory_[a-z]{2,6}_|os_v2_(?:app|org)_|ptr_|secret-(?:live|test)-|secret-token:|sktsec_|t(?:id|lk|sec)_|z[qtuw]t_) [\w+/.=-]{22,}
 """  # noqa: E501
     )
 ]
@@ -8614,6 +8597,7 @@ NEAR = 256  # bytes around a name that are examined
 
 Span: TypeAlias = "tuple[int, int, str]"  # from, to, name of the rule
 Finder: TypeAlias = "Callable[[bytes], Iterable[Span]]"
+Look: TypeAlias = "Callable[[bytes, int, int], int | None]"  # a place between two
 Change: TypeAlias = "tuple[int, int, bytes]"  # from, to, what takes the place
 
 # A private key may span many lines, and its end may be missing.
@@ -8657,10 +8641,6 @@ def is_usable(value: str) -> bool:
         float(value)
         return False
     return not value.isspace()
-
-
-def escaped(form: bytes) -> str:
-    return re.escape(form).decode("latin-1")
 
 
 def options(*, latin: bool = True) -> Any:
@@ -9382,7 +9362,7 @@ def is_plain_token(rule: Rule, shown: str) -> bool:
         return is_plain(rule.name, shown)
     if rule.name == "assignment":
         return is_plain("token", shown, MIXED)
-    if rule.of_any_issuer:
+    if rule.name == "token":
         longest = max((*PARTS.split(shown), *HEX_END.findall(shown[-NEAR:])), key=len)
         return (
             odds(longest) < REACHED[MIXED]
@@ -9477,7 +9457,6 @@ ENTITIES = {
 }  # fmt: skip
 # No line of a private key begins with the sign of a difference.
 LINE_PREFIX = rb"(%b{1,3})" % BEFORE_LINES.replace("[+-]|", "[+-](?![+-])|").encode("latin-1")
-LINE_PREFIXES = regex(rb"(\n|\\n)" + LINE_PREFIX)
 CUT_PAIR = "\xed[\xa0-\xaf][\x80-\xbf]\xed[\xb0-\xbf][\x80-\xbf]"
 # The signs are expressions of RE2; each begins with a byte that is found much faster than a class.
 READINGS = [
@@ -9569,22 +9548,18 @@ SECRET_DATA = regex(
     rb"|()\"(?:data|stringData)\\*\":\s*\{([^{}]*)\}",
     re.MULTILINE,
 )
-DOCUMENT_BEGIN = regex(rb"^---", re.MULTILINE)
+DOCUMENT_OF_YAML = regex(rb"(?ms)^.+?(?=^---|\Z)")
 SECRET_ENTRY = regex(rb"(?<![\w.-])[\w.-]+[\"\\]{0,8}:[ \t]*[\"'\\]*([^\s\"'\\|>{}\[\]]{4,})")
 
 
 def kubernetes_secrets(text: bytes) -> Iterator[Span]:
     """The values of Kubernetes' secrets, whatever their names."""
     kind = expression(KIND_SECRET)
-    if not kind.search(text):  # nearly always
-        return
-    ends = [match.start() for match in DOCUMENT_BEGIN.finditer(text)]
-    documents = itertools.pairwise((0, *ends, len(text)))
-    secrets = (document for document in documents if kind.search(text, *document))
-    for block in itertools.chain(*(SECRET_DATA.finditer(text, *secret) for secret in secrets)):
+    documents = DOCUMENT_OF_YAML.finditer(text) if kind.search(text) else ()
+    spans = (document.span() for document in documents if kind.search(document[0]))
+    for block in itertools.chain(*(SECRET_DATA.finditer(text, *span) for span in spans)):
         for entry in SECRET_ENTRY.finditer(text, *block.span(2 if block[2] else 4)):
-            value = entry[1].decode("utf-8", "replace")
-            if not is_plain("token", value, ANY):
+            if not is_plain("token", entry[1].decode("utf-8", "replace"), ANY):
                 yield *entry.span(1), "assignment"
 
 
@@ -9644,16 +9619,13 @@ def next_assigned(text: bytes, position: int, limit: int) -> int | None:
     while found := next_name(text, position, limit):
         begin, position, name = found
         near = text[begin : position + 2 * NEAR]
-        elsewhere = needed_by(name) < RANDOM and (
+        in_other = needed_by(name) < RANDOM and (
             near.startswith(b'"', position - begin)
             or expression(TO_NEXT_CELL).match(near, position - begin)
         )
-        if elsewhere or assigned_value(text, *found):
+        on_next = in_other or expression(TO_NEXT_LINE).match(near, position - begin)
+        if on_next or assigned_value(text, *found):
             return begin
-        if expression(TO_NEXT_LINE).match(near, position - begin):
-            near = LINE_PREFIXES.sub(rb"\1", near)
-            if assigned_value(near, 0, position - begin, name):
-                return begin
     return None
 
 
@@ -9684,9 +9656,19 @@ def first_look(hints: Iterable[str]) -> Any:
     """An expression whose match ends where a text may hold a secret. Where it begins is not asked
     for: that would be looked for backwards, which takes some twenty times as long, since a token's
     end tells so little about its kind."""
-    within = {rule.hint() for rule in RULES if rule.edge() and not rule.parts()[0]}
+    within = {rule.hint() for rule in RULES if rule.edge() and rule.parts()[0] in ("", AHEAD)}
     sources = any_of({*hints} - within), WORD_BEGIN + any_of(within.intersection(hints))
     return expression(f"(?s:.*?)(?:{'|'.join(sources)})")
+
+
+def place_of_end(pattern: Any, text: bytes, begin: int, stop: int) -> int | None:
+    match = pattern.match(text, begin, stop)
+    return match.end() - 1 if match else None
+
+
+def place_of(pattern: Any, text: bytes, begin: int, stop: int) -> int | None:
+    match = pattern.search(text, begin, stop)
+    return match.start() if match else None
 
 
 class Scanner:
@@ -9707,7 +9689,7 @@ class Scanner:
         self.copies: Learnt | None = None  # of the run whose events are being redacted
         self.found = functools.lru_cache(MOST_RECENT)(self.find_spans)
         self.patterns = {name: user_expression(name, text) for name, text in patterns.items()}
-        starts = sorted({escaped(form[:TELLTALE]) for form in self.known.forms})
+        starts = {re.escape(form[:TELLTALE]).decode("latin-1") for form in self.known.forms}
         self.finders: list[Finder] = [functools.partial(rule_spans, rule) for rule in RULES]
         self.finders += [private_keys]
         self.hints = [*(rule.hint() for rule in RULES), r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY"]
@@ -9722,7 +9704,8 @@ class Scanner:
         others = [escape, CODE_BEGIN, *({*hints} - {*words})]
         self.first_looks = [first_look([*words, *tell]), first_look(others)]
         # The signs of other readings are found at the first look.
-        self.signs = expression(any_of(reading.sign for reading in READINGS[2:]))
+        signs = expression(any_of(reading.sign for reading in READINGS[2:]))
+        self.signs: Look = functools.partial(place_of, signs)
         # Of what several lines tell the first look is no proof: they look for themselves.
         self.over_lines: list[Finder] = [kubernetes_secrets, columns, sql_secrets]
         self.over_lines += [functools.partial(rule_spans, rule) for _, rule in OVER_LINES]
@@ -9737,53 +9720,34 @@ class Scanner:
         return re.compile(rb"\[REDACTED:(?:" + escaped + rb")\]")
 
     @functools.cached_property
-    def looks(self) -> list[Callable[[bytes, int, int], int | None]]:
+    def looks(self) -> list[Look]:
         """All first looks at a block: a place in the first text that may hold a secret."""
-
-        def first(pattern: Any, text: bytes, begin: int, stop: int) -> int | None:
-            match = pattern.match(text, begin, stop)
-            return match.end() - 1 if match else None
-
-        def search(pattern: Any, text: bytes, begin: int, stop: int) -> int | None:
-            match = pattern.search(text, begin, stop)
-            return match.start() if match else None
-
         patterns = [*self.patterns.values(), *([expression(r"\\")] if self.patterns else [])]
         patterns += [expression(WRAPPED_BASE64)] if self.known.forms else []
-        looks = [functools.partial(first, look) for look in self.first_looks]
-        return [
-            *looks,
-            next_assigned,
-            *(functools.partial(search, pattern) for pattern in patterns),
-        ]
+        looks: list[Look] = [functools.partial(place_of_end, look) for look in self.first_looks]
+        return [*looks, next_assigned, *(functools.partial(place_of, each) for each in patterns)]
 
     def suspects(self, texts: list[bytes]) -> set[int]:
         """The numbers of the texts that may hold secrets. One search looks at all texts together:
         the expressions must not be anchored, and a match may belong to the next text."""
-        suspects = set[int]()
         block = SEAM.join(texts)
 
         @functools.cache
         def ends() -> list[int]:  # where each text ends, with what follows; nearly never needed
             return [*itertools.accumulate(len(text) + len(SEAM) for text in texts)]
 
-        for look, (begin, stop) in itertools.product(self.looks, self.stretches(block)):
+        def numbers(look: Look, begin: int, stop: int) -> Iterator[int]:
             while begin < stop and (place := look(block, begin, stop)) is not None:
-                number = bisect.bisect_right(ends(), place + 1)  # a seam's end is the next text's
-                suspects.add(number)
+                yield (number := bisect.bisect_right(ends(), place + 1))  # a seam's end: the next's
                 begin = ends()[number] - 1
-        begin = 0
-        while match := self.signs.search(block, begin):
-            number = bisect.bisect_right(ends(), match.start())
-            begin = ends()[number] - 1
-            text = texts[number]
-            if number not in suspects and self.tells(splice(text, plain_reading(text))):
+
+        looks = itertools.product(self.looks, self.stretches(block))
+        suspects = {number for look, part in looks for number in numbers(look, *part)}
+        for number in {*numbers(self.signs, 0, len(block))} - suspects:
+            text = splice(texts[number], plain_reading(texts[number]))
+            if any(look(text, 0, len(text)) is not None for look in self.looks):
                 suspects.add(number)
         return suspects
-
-    def tells(self, text: bytes) -> bool:
-        """May a text hold secrets?"""
-        return any(look(text, 0, len(text)) is not None for look in self.looks)
 
     def stretches(self, text: bytes) -> list[tuple[int, int]]:
         """The spans of a text that may hold secrets: all but the middles of long strings of base64,
@@ -10256,11 +10220,8 @@ GIVEN = frozenset(
 def is_identity(path: tuple[str, ...]) -> bool:
     """Does a member of any agent's line say which session, call or message is meant?"""
     given = path.count("content") > 1 or not GIVEN.isdisjoint(path)
-    return not given and path != () and names_identity(path[-1])
-
-
-def names_identity(name: str) -> bool:
-    return IDENTITY.fullmatch(name.replace("_", "").lower()) is not None
+    name = path[-1].replace("_", "").lower() if path else ""
+    return not given and IDENTITY.fullmatch(name) is not None
 
 
 # ---------------------------------------------------------------- redacted events
@@ -10333,7 +10294,8 @@ class EventRedactor:
         assigned = secret_members(rest) if self.scanner else set[int]()
         suspects = self.suspects([to_utf8(string.text) for string in rest])
         doubtful = {*assigned, *(rest[number].start for number in suspects)}
-        has_copies = self.is_copy_in(raw)
+        copies = self.scanner.copies if self.scanner else None
+        has_copies = copies is not None and copies.holds(raw)
         names: dict[tuple[int, str], int] = {}  # equal markers of names in one object
         hidden = event.hidden = collections.Counter[str]()
 
@@ -10449,11 +10411,6 @@ class EventRedactor:
         parts = [part for part in re.split(r"[/\\]", cwd) if part]
         return cwd.rstrip("/\\") if len(parts) > 1 and "[REDACTED:" not in cwd else None
 
-    def is_copy_in(self, text: bytes) -> bool:
-        """Does a text hold a value that its run has shown behind a name of a secret?"""
-        values = self.scanner.copies if self.scanner else None
-        return values is not None and values.holds(text)
-
     def told_apart(self, identity: str, new: str) -> str:
         """What stands for an identity that had to change: another one for each."""
         if identity not in self.renamed:
@@ -10477,7 +10434,7 @@ class EventRedactor:
         if named == "spoken":
             named = "all" if kind in ("user", "assistant") else "content"
         if named in STRUCTURE:
-            if STRUCTURE[named](self.unmarked(text)):
+            if STRUCTURE[named](ANY_MARKER.sub("x", text)):  # so that it stays recognizable
                 return None
             named = "content"
         if named not in self.classes or STAND_IN.fullmatch(text):
@@ -10487,12 +10444,6 @@ class EventRedactor:
         # The diff alone says that an edit created its file.
         head = CREATED if string.path[-1:] == ("diffString",) and CREATED_DIFF.match(text) else ""
         return head + sized(named, text)
-
-    def unmarked(self, text: str) -> str:
-        """Replace markers of secrets by letters, so that structure stays recognizable."""
-        if self.scanner is None or "[REDACTED:" not in text:
-            return text
-        return from_utf8(self.scanner.marker.sub(b"x", to_utf8(text)))
 
 
 def new_markers(new: str, old: str) -> collections.Counter[str]:
@@ -10597,31 +10548,36 @@ class Passage:
         self.shown: list[str] = []  # what the first one shows of what is decided
         self.said = io.StringIO()  # the assistant's deltas: a replay may follow
 
-    def collect(self, *, whole: bool = False) -> None:
-        """Take the texts of new events: of all, or of deltas, the last of which waits if it equals
-        all others: before a question a replay looks like one."""
-        texts = [*map(words_of, self.events[len(self.texts) :])]
-        if texts and not whole and self.events[0].type == "assistant":
-            last = texts[-1]
-            self.said.write("".join(texts))
-            if self.said.tell() == 2 * len(last) > 0 and self.said.getvalue() == last * 2:
-                texts.pop()
-                self.said.seek(len(last))
-                self.said.truncate()
-        text = "".join(texts)
-        self.texts += texts
-        self.left += len(text)
-        self.due = self.due or self.left > LONG_LINE or "\n" in text
+    def hear(self, event: Any, *, whole: bool) -> None:
+        """Take an event; a delta that equals all others waits for the next one: before a question
+        a replay looks like one."""
+        self.collect()
+        self.events.append(event)
+        if whole or event.type == "thinking":
+            self.collect()
+            return
+        text, size = words_of(event), self.said.tell()
+        if not len(text) == size > 0 or self.said.getvalue() != text:
+            self.collect()
+
+    def collect(self) -> None:
+        """Take the text of an event that is no replay."""
+        for event in self.events[len(self.texts) :]:
+            text = words_of(event)
+            self.texts.append(text)
+            self.left += len(text)
+            self.due = self.due or self.left > LONG_LINE or "\n" in text
+            if is_delta(event):
+                self.said.write(text)
 
     def close(self, end: str | None) -> list[Passage]:
         """End it, by an event of this type; None: the input was cut off, maybe within a secret."""
-        self.collect()
         self.closed, self.cut_off = True, end is None
         if end == "interaction_query" and len(self.events) > len(self.texts):
             replay = Passage()
             replay.events.append(self.events.pop())
             return [self, *replay.close("replay")]
-        self.collect(whole=True)
+        self.collect()
         return [self]
 
     def advance(self, size: int, new: str | None = None) -> None:
@@ -10654,7 +10610,6 @@ class RunWords:
         self.open: dict[str, Passage] = {}  # by kind and parent
         self.closed: list[Passage] = []  # undecided ones
         self.pending: list[Event] = []
-        self.sizes: list[int] = []  # bytes of pending events
         self.cwd: str | None = None
         self.ended = False
 
@@ -10662,6 +10617,14 @@ class RunWords:
         for key in keys:
             if key in self.open:
                 self.closed += self.open.pop(key).close(end)
+
+
+def is_delta(event: Any) -> bool:
+    return event.timestamp_ms is not None and event.model_call_id is None
+
+
+def size_of(event: Event) -> int:
+    return len((event.original or event).raw) + EVENT_OVERHEAD
 
 
 def searched_line(event: Any) -> bytes:
@@ -10718,8 +10681,7 @@ class Redactor:
         """Take the events that have arrived: what is said of the next one hides what they show."""
         batch: list[Any] = self.arrived
         self.arrived, self.now = [], time.monotonic()
-        suspects = self.redaction.suspects([*map(searched_line, batch)])
-        for number in suspects:
+        for number in self.redaction.suspects([*map(searched_line, batch)]):
             batch[number].redacted = words_of(batch[number])
         for event in batch:
             if event.original is not None:
@@ -10734,8 +10696,15 @@ class Redactor:
                 )
                 state.last_s = self.now
                 state.pending += stretch
-                self.take(state, stretch)
+                self.size += sum(map(size_of, stretch))
+                for taken in stretch:
+                    if taken.type in self.word_types:
+                        self.hear(state, taken)
+                    else:
+                        self.pause(state, taken)
                 self.settle(run, state)
+                for held in state.pending[-len(stretch) :]:
+                    held.decoded = None if held.raw else held.decoded  # its line says it again
                 stretch = []
 
     def concerns(self, event: Any, after: Any) -> bool:
@@ -10746,29 +10715,16 @@ class Redactor:
         shows = event.redacted is not None and event.type not in SPOKEN_TYPES
         return shows or "paths" in self.redaction.classes or run_of(event) is not run_of(after)
 
-    def take(self, state: RunWords, stretch: list[Any]) -> None:
-        for event in stretch:
-            if event.type in self.word_types:
-                self.hear(state, event)
-            else:
-                self.pause(state, event)
-
     def hear(self, state: RunWords, event: Any) -> None:
         """Take an event with words; one that ends thoughts or repeats all deltas ends a passage."""
         kind, parent = event.type, event.parent_tool_use_id
         key = kind if parent is None else f"{kind} {parent}"
-        if kind == "thinking" and event.subtype == "completed":
+        whole = kind == "assistant" and not is_delta(event)
+        replay = whole and key in state.open and state.open[key].said.tell() > 0
+        if replay or (kind == "thinking" and event.subtype == "completed"):
             state.close(key, end=kind)
         passage = state.open.get(key) or state.open.setdefault(key, Passage())
-        if kind == "thinking" or (event.timestamp_ms is not None and event.model_call_id is None):
-            passage.events.append(event)
-            return
-        passage.collect()
-        if replay := passage.said.tell():
-            state.close(key, end=kind)
-            passage = state.open[key] = Passage()
-        passage.events.append(event)
-        passage.collect(whole=True)
+        passage.hear(event, whole=whole)
         if replay:
             state.close(key, end=kind)
 
@@ -10787,7 +10743,8 @@ class Redactor:
             self.scanner.copies = state.copies
         passages, state.closed = state.closed, []
         for passage in state.open.values():
-            passage.collect(whole=overdue)
+            if overdue:
+                passage.collect()
             passage.advance(0)
             if passage.due or overdue or self.replaces_words:
                 passages.append(passage)
@@ -10809,7 +10766,7 @@ class Redactor:
         suspects = self.redaction.suspects([*map(to_utf8, texts)]) if texts else ()
         for number, (passage, text) in enumerate(zip(passages, texts, strict=True)):
             passage.due = False
-            suspect = number in suspects or self.redaction.is_copy_in(to_utf8(text))
+            suspect = number in suspects or state.copies.holds(to_utf8(text))
             if suspect:  # what stands before it doesn't change by what it shows
                 self.release(state, passages[number:])
             whole, cut_off = passage.closed or overdue, passage.cut_off or overdue
@@ -10819,26 +10776,20 @@ class Redactor:
             elif suspect or cut_off or passage.rest or len(text) > LONG_LINE:
                 for unit, goes_on in self.units(text, whole=whole, cut_off=cut_off):
                     self.redact_words(passage, unit, state.cwd, goes_on=goes_on)
-            elif passage.changed or not passage.closed:  # else nothing is left to do
+            else:
                 passage.advance(len(text) if whole else self.settled(text))
 
     def release(self, state: RunWords, undecided: Sequence[Passage] = ()) -> None:
         """Release events, in order, up to the first one that waits for its words."""
-        pending, sizes = state.pending, state.sizes
-        waiting = (*state.open.values(), *undecided)
+        pending, waiting = state.pending, (*state.open.values(), *undecided)
         held = {id(passage.events[0]) for passage in waiting if passage.events}
         count = next((n for n, event in enumerate(pending) if id(event) in held), len(pending))
         line = pending[count].original if count < len(pending) else None
         while line and count and pending[count - 1].original is line:  # its events stay together
             count -= 1
+        self.size -= sum(map(size_of, pending[:count]))
         self.ready += self.rewrite(pending[:count], state.cwd, state.copies)
-        self.size -= sum(sizes[:count])
-        del pending[:count], sizes[:count]
-        for event in pending[len(sizes) :]:
-            if event.raw:
-                event.decoded = None  # its line says it again
-            sizes.append(len((event.original or event).raw) + EVENT_OVERHEAD)
-            self.size += sizes[-1]
+        del pending[:count]
 
     def release_overdue(self, now: float) -> None:
         """Release events that waited for too long, or that exceed MAX_HELD."""
@@ -10872,23 +10823,32 @@ class Redactor:
         done: list[Event] = []
         for line, group in itertools.groupby(events, operator.attrgetter("original")):
             parts = [*group]
-            changes = any(part.redacted is not None for part in parts)
-            if line and changes:
-                whole = join_words(line, parts)
-                line.raw = self.redacted(whole, cwd)
-            parts = [self.rewritten(part, cwd) for part in parts]
-            if line and changes:  # what is printed counts
-                for part in parts:
+            whole = join_words(line, parts) if line else None
+            if whole and any(part.redacted is not None for part in parts):
+                whole.original.raw = self.redacted(whole, cwd)
+                parts = [self.rewritten(part, cwd) for part in parts]
+                for part in parts:  # what is printed counts
                     part.hidden = whole.hidden if part is parts[-1] else None
+            elif not whole:
+                parts = [self.rewritten(part, cwd) for part in parts]
             done += parts
         return done
 
     def rewritten(self, event: Any, cwd: str | None) -> Any:
+        """An event with its words and other strings redacted, decoded from its changed line."""
         # No output reads the words of what is printed as another line.
         if event.redacted is None or (event.original and event.type in SPOKEN_TYPES):
             return event
         raw = self.redacted(event, cwd)
-        return event if raw == event.raw.strip() else reparse(event, raw, self.event_type)
+        if raw == event.raw.strip():
+            return event
+        new = read_event(self.event_type, raw)
+        new.raw, new.run, new.unprinted, new.where = raw, event.run, event.unprinted, event.where
+        new.original, new.kind, new.hidden = event.original, event.kind, event.hidden
+        new.stamp = event.stamp
+        if event.started and started_tool(event) in TOOLS:  # else it may be a name to hide
+            new.started = event.started
+        return new
 
     def redacted(self, event: Any, cwd: str | None) -> bytes:
         words = redacted_words(event) if event.type in self.word_types else None
@@ -10967,17 +10927,6 @@ PIECE = regex(
 def redacted_words(event: Any) -> str:
     words: str | None = event.redacted
     return words_of(event) if words is None else words
-
-
-def reparse(event: Event, raw: bytes, kind: type[Event]) -> Event:
-    """Decode an event from its changed line."""
-    new = read_event(kind, raw)
-    new.raw, new.run, new.unprinted, new.where = raw, event.run, event.unprinted, event.where
-    new.original, new.kind, new.hidden = event.original, event.kind, event.hidden
-    new.stamp = event.stamp
-    if event.started and started_tool(event) in TOOLS:  # else it may be a name to hide
-        new.started = event.started
-    return new
 
 
 # ---------------------------------------------------------------- shortening

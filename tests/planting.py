@@ -316,7 +316,7 @@ def in_member(rng: random.Random, line: bytes, text: str, ids: bool) -> bytes:
 
 def in_frame(name: tuple[str, ...]) -> bool:
     """Does an agent's own frame, such as its result, say here which conversation is meant?"""
-    return len(name) < 3 and agentfmt.names_identity(name[-1])
+    return len(name) < 3 and agentfmt.is_identity((name[-1],))
 
 
 def in_name(rng: random.Random, line: bytes, text: str) -> bytes:
