@@ -8564,12 +8564,12 @@ bearer-token  ^(?i:bearer) \h+([A-Za-z0-9._~+/=-]{16,})
 authorization  (?i:authorization) ["'\\]*\h*[:=]\h*["'\\]*(?i:(?:bearer|basic|token|digest|apikey|negotiate)\h+)([^\s"'\\,]+)
 command-password  ^curl (?:[^|;&\n]|\\\n)*\h(?:-\w*[uU]|--user|--proxy-user)(?:\h|=)*["'\\]*(?:[^\s:@"'$<]+(?:@[\w.-]+)?)?["'\\]*:<pw>
 command-password  ^curl <to>--oauth2-bearer(?:\h+|=)<pw>  ^redis-cli <to>-a\h+<pw>  ^openssl <to>-(?:k\h+|pass(?:in|out)\h+["'\\]*pass:)<pw>
-command-password  ^(?:(?i:psexec)|sshpass|(?:az|docker|podman|registry)\h+login|twine\h+upload|mongo\w*|cqlsh|snowsql|cypher-shell|rabbitmqadmin|rdesktop|security\h+unlock-keychain) <to>-p\h*<pw>
+command-password  ^(?:(?i:psexec)|sshpass|user(?:add|mod)|(?:az|docker|podman|registry)\h+login|twine\h+upload|mongo\w*|cqlsh|snowsql|cypher-shell|rabbitmqadmin|rdesktop|security\h+unlock-keychain) <to>-p\h*<pw>
 command-password  ^(?:sqlcmd|bcp|unzip|zip|mosquitto_[ps]ub|ipmitool|security\h+import) <to>-P\h*<pw>  ^(?:ldap(?:search|add|modify|delete|whoami|passwd)|security\h+add-\w+-password) <to>-w\h*<pw>
 command-password  ^(?:7z|mysql|mariadb) (?:-?dump|-?admin)?[^|;&\n]*(?:\h|["'])-p<pw>  ^machine \h+[^\s\\]+<gap>login\h+[^\s\\]+<gap>password\h+<pw>
 command-password  ^htpasswd (?:\h+-\w+)*\h+-\w*b\w*(?:\h+-\w+)*(?:\h+[\w./~$-]*(?:[./]|passw|users)[\w./-]*)?\h+[\w@.-]+\h+<pw>  ^(?:rabbitmqctl\h+(?:add_user|change_password)|mosquitto_passwd\h+-b\h+\S+|net\h+user) \h+[\w@.-]+\h+<pw>
 command-password  ^ConvertTo-SecureString (?:\h+-String)?\h+["'\\]+([^"'\\$\n]{4,})  ^net\h+use <to>/user:\S+?\h+<pw>  ^sqlplus (?:\h+-\w+)*\h+["']?[\w$#]+/([^\s"'\\/@$&]{4,})
-command-password  ::add-mask:: <pw>  ^(?:smb|rpc)client <to>-U\h*["'\\]*[^\s"'\\%]+%<pw>  ^[a-z]freerdp <to>/p:<pw>
+command-password  ::add-mask:: <pw>  ^(?:smb|rpc)client <to>-U\h*["'\\]*[^\s"'\\%]+%<pw>  ^lftp <to>-u\h*["'\\]*[^\s"'\\,]+,<pw>  ^[a-z]freerdp <to>/p:<pw>
 command-password  ^(?:vault|cargo)\h+login (?:\h+-\S+)*\h+["'\\]*([^\s"'\\$-][^\s"'\\=]{15,}={0,2})
 command-password  ^(?:echo|printf) \h+(?:-\w+\h+)?["'\\]*(?:%s(?:\\+n)?["'\\]*\h+["'\\]*)?([^\s"'\\$|][^\s"'\\|]+)[^\s|]*\h*\|[^|;&\n]*<stdin>
 command-password  ^(?:echo|printf) \h+(?:-\w+\h+)?["'\\]*[\w.-]+:([^\s"'\\$|][^\s"'\\|]+)[^\s|]*\h*\|[^|;&\n]*\bchpasswd
@@ -8712,11 +8712,6 @@ class KnownValues:
     def __init__(self, forms: dict[bytes, str]) -> None:
         self.forms = forms  # and the names of their values
 
-    def add(self, forms: dict[bytes, str]) -> None:
-        self.forms |= forms
-        self.__dict__.pop("pattern", None)
-        self.__dict__.pop("heads", None)
-
     @functools.cached_property
     def pattern(self) -> Any:
         """An expression for all spellings, the longest first; of long ones for their beginnings,
@@ -8745,11 +8740,13 @@ class KnownValues:
             position = start + 1
 
     def begun(self, text: bytes) -> Iterator[Span]:
-        """Spans at the end of a text that may be the beginning of a value."""
+        """Spans at the end of a text that may be the beginning of a value, whose last character may
+        be cut, too."""
+        whole = HALF_AT_END.sub(b"", text)
         for form, name in self.forms.items():
-            at = max(0, len(text) - len(form) + 1)
-            while (at := text.find(form[:LEAST_BEGUN], at)) >= 0:
-                if form.startswith(text[at:]):
+            at = max(0, len(whole) - len(form) + 1)
+            while (at := whole.find(form[:LEAST_BEGUN], at)) >= 0:
+                if form.startswith(whole[at:]):
                     yield at, len(text), name
                     break
                 at += 1
@@ -8757,6 +8754,7 @@ class KnownValues:
 
 NO_MATCH = rb"[^\x00-\xff]"
 BLANK = regex(rb"[ \t\r\n]")
+HALF_AT_END = regex(rb"\xed[\xa0-\xaf][\x80-\xbf]\Z")
 LONG_FORM = 256  # bytes
 LEAST_BEGUN = 4  # bytes at the end of a text that may begin a known value
 
@@ -9898,8 +9896,9 @@ class Learnt(KnownValues):
         self.size = 0  # bytes of all forms
 
     def add(self, forms: dict[bytes, str]) -> None:
-        super().add(forms)
+        self.forms |= forms
         self.size += sum(map(len, forms))
+        self.__dict__.pop("pattern", None)
         while not self.of_all and self.size > 16 * MAX_LEARNT:
             oldest = next(iter(self.forms))
             del self.forms[oldest]
@@ -10873,7 +10872,9 @@ class Redactor:
         text = text[done:]
         spans = self.scanner.spans(text, whole=False) if self.scanner else []
         if goes_on and self.scanner:
-            spans = merged([*spans, *self.scanner.begun(text), *overlong(text)])
+            is_overlong = len(text) >= LONG_LINE and not BLANK.search(text)
+            whole = [(0, len(text), "overlong")] * is_overlong  # too long to wait for its end
+            spans = merged([*spans, *self.scanner.begun(text), *whole])
         done = 0
         for first, last, new in self.redaction.with_paths(text, cwd, markers_for(spans)):
             passage.advance(len(from_utf8(text[done:first])))
@@ -10884,13 +10885,6 @@ class Redactor:
             passage.rest = PEM_END
         elif text or hidden:
             passage.rest = BEFORE_BLANK if goes_on and done == len(text) > 0 else None
-
-
-def overlong(text: bytes) -> Iterator[Span]:
-    """The word at the end of a text, if it is too long to wait for its end."""
-    begin = max(text.rfind(blank) for blank in (b" ", b"\t", b"\r", b"\n")) + 1
-    if len(text) - begin >= LONG_LINE:
-        yield begin, len(text), "overlong"
 
 
 def join_words(original: OriginalLine, events: list[Any]) -> Event:

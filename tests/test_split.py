@@ -396,6 +396,11 @@ def test_end_of_input_hides_the_beginning_of_known_values() -> None:
         assert said(output) == [hidden]
 
 
+def test_end_of_input_within_a_character_of_a_known_value() -> None:
+    lines = [init(), *partial(["see pass\ud83d"])]
+    assert said(redact(lines, *STREAM, known={"k": ["pass😀word"]}).stdout) == ["see [REDACTED:k]"]
+
+
 @pytest.mark.parametrize("code", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_in_the_middle_of_a_secret(code: int) -> None:
     process = start(*STREAM)
