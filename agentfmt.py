@@ -1602,12 +1602,6 @@ def short_texts(args: dict[str, Any]) -> Iterator[str]:
     return (text for text in texts if 0 < len(text) <= SHORT_TEXT and "\n" not in text)
 
 
-def short_text(args: dict[str, Any]) -> str:
-    """The one argument that is a short text; "" if there are several."""
-    short = [*short_texts(args)]
-    return short[0] if len(short) == 1 else ""
-
-
 # ---------------------------------------------------------------- finished calls
 #
 # A call, while it is open, and once it has ended: its action, what came out of it.
@@ -2056,8 +2050,8 @@ def verb_of(named: Tool, label: str) -> str:
 def target_in(tool: str, args: Any, here: str) -> str:
     """What a call is about, from its arguments."""
     args, target = as_object(args), tool_named(tool).target
-    text = target(args, here) or (short_text(args) if target is any_arg else "")
-    return text[:MAX_TARGET].strip()
+    text, short = target(args, here), [*short_texts(args)] if target is any_arg else []
+    return (text or (short[0] if len(short) == 1 else ""))[:MAX_TARGET].strip()
 
 
 def running_action(call: OpenCall, here: str) -> Action:
@@ -3106,11 +3100,6 @@ def diff_facts(diff: str) -> dict[str, Any]:
     return {"diffString": "\n".join(lines), **counts} if any(counts.values()) else {}
 
 
-def with_member(line: bytes, name: str, value: str) -> bytes:
-    """A line with one more member behind all others."""
-    return line.rstrip().removesuffix(b"}") + b',"%b":%b}' % (name.encode(), encode_json(value))
-
-
 def make_line(
     kind: str, subtype: str | None, session: str | None, members: Mapping[str, Any]
 ) -> dict[str, Any]:
@@ -3984,7 +3973,10 @@ class Claude(Translator):
         if not any(tokens.values()):
             counted.unknown[identity] = tuple(USAGE)
         elif not line["usageMetadata"] and message["stop_reason"] is None:  # Qwen counts at the end
-            size = counted.sizes.get(identity, 0) + sum(map(block_size, message.each("content")))
+            blocks = message.each("content")
+            said = [as_text(each["text"] or each["thinking"]) for each in blocks]
+            given = [each["input"] for each in blocks if each["input"] is not None]
+            size = counted.sizes.get(identity, 0) + len("".join(said)) + len(encode_json(given))
             remember(counted.sizes, identity, size)
             if size > tokens.get("outputTokens", size) * MAX_PER_TOKEN:
                 counted.unknown[identity] = ("outputTokens",)
@@ -4146,11 +4138,6 @@ class Claude(Translator):
             facts=claude_facts(called.tool, result),
             **more,
         )
-
-
-def block_size(block: Node) -> int:
-    said = as_text(block["text"] or block["thinking"])
-    return len(said) if said else len(encode_json(block["input"]))
 
 
 def task_of(tool: str, given: Any) -> str:
@@ -6043,11 +6030,6 @@ def holds(line: dict[str, Any], test: str) -> bool:
 JSON_TYPES = {"{": dict, "[": list, '"': str}
 
 
-def has_calls(line: dict[str, Any]) -> bool:
-    blocks = Node(line).each("message.content")
-    return any(block["type"] in ("tool_use", "tool_result") for block in blocks)
-
-
 # Tools that no other agent has by these names, and those that others have, too: then by the ID of a
 # call, as its model made it.
 KIMI_TOOLS = word_set(
@@ -6088,7 +6070,9 @@ AGENT_CHECKS: dict[str, Callable[[dict[str, Any]], bool]] = {
         as_text(own.get("method")).startswith("session/")
         or not ACP_MEMBERS.isdisjoint(as_object(own.get("result") or own.get("params")))
     ),
-    "calls": has_calls,
+    "calls": lambda own: any(
+        block["type"] in ("tool_use", "tool_result") for block in Node(own).each("message.content")
+    ),
     "kimi": is_kimis,
     "logged": lambda own: not LOG_MEMBERS.isdisjoint(own),
 }
@@ -6894,8 +6878,8 @@ class Sessions:
             if self.maker.converts:
                 reader = session.translator
                 names = {"session_id": reader.session, "unnamed_session": reader.unnamed}
-                for name, value in known_members(names).items():
-                    event.raw = with_member(event.raw, name, value)
+                event.decoded = details(event) | known_members(names)
+                event.raw = encode_json(event.decoded)
         return made
 
     def plan_in(self, event: Event) -> Sequence[Event]:
