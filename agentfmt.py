@@ -3850,8 +3850,6 @@ class Claude(Translator):
             self.result(line)
         elif kind == "rate_limit_event" and line["rate_limit_info.status"] == "rejected":
             self.resets = as_count(line["rate_limit_info.resetsAt"])
-        elif kind == "error":
-            self.report_error(error_text(self.event))
         elif subtype == "init":
             self.init(line)
         elif kind in CONTROL_TYPES:
@@ -4670,8 +4668,6 @@ class SavedCodex(Saved, Codex):
         if isinstance(given, str) and given.startswith("{"):
             given = given if (args := decoded(given)) is None else args
         name = as_text(payload["name"]) or as_text(payload["type"]).removesuffix("_call")
-        if (server := as_text(payload["namespace"])).startswith("mcp__"):
-            name = f"{server}__{name.strip('_')}"
         identity = as_text(payload["call_id"] or payload["id"])
         command = Node(given)["command"] or Node(given)["cmd"]
         words = [as_text(word) for word in as_list(command) or [command]]
@@ -4704,8 +4700,6 @@ class SavedCodex(Saved, Codex):
         failed |= inner.get("success") is False or CODEX_FAILED.match(text) is not None
         failed |= bool(code) and (called is None or called.tool != "shell")
         facts = {} if took is None else {"executionTime": as_milliseconds(took)}
-        if called and called.name == SPAWN and not failed:
-            facts = {"isBackground": True}
         if called:  # else its turn was aborted
             self.answer(identity, text, failed=failed, code=code, facts=facts, begun=running)
 
@@ -5445,12 +5439,7 @@ def grok_answer(output: Node, text: str, *, failed: bool) -> dict[str, Any]:
     body = Node(inner)
     said = first_text(inner, *map(body.__getitem__, GROK_TEXTS)) if own else text
     facts = {"totalLines": body["total_lines"]} if kind == "File Content" else {}
-    if own.get("type") == "BackgroundTaskStarted":
-        facts["isBackground"] = True
-    if body["timed_out"] is True:
-        kind, failed = "timeout", True
-    elif not failed:
-        kind = ""
+    kind = kind if failed else ""
     return {
         "content": said, "failed": failed, "kind": kind, "code": body["exit_code"], "facts": facts
     }  # fmt: skip
@@ -5490,8 +5479,6 @@ class Antigravity(Translator):
             self.begin_message(index)
             self.say(update["text_delta"], delta=True)
             self.going = index if state == "ACTIVE" else None
-        elif kind == "error_message":
-            self.report_error([update["error"], update["text_delta"]])
         elif kind in ("tool", "subagent"):
             info, ended = Node(update["tool_info"]), state != "ACTIVE"
             name, given = info["name"] or update["tool_name"] or kind, info["parameters"]
@@ -5752,8 +5739,6 @@ class SavedCursor(Saved):
         if block["type"] == "tool_use":
             self.number += 1
             self.call(block["id"] or str(self.number), block["name"], block["input"])
-        elif block["type"] == "thinking":
-            self.think(block["thinking"])
         elif text := as_text(block["text"]).removesuffix("[REDACTED]").rstrip("\n"):
             self.say(text)
 
