@@ -242,11 +242,9 @@ PAIR = regex("[\ud800-\udbff][\udc00-\udfff]")
 
 def join_surrogates(text: str) -> str:
     """Join pairs of surrogates into the characters that they encode."""
+    if text.isascii():
+        return text
     return PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
-
-
-def utf16_length(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def escape_line(line: str) -> str:
@@ -7005,18 +7003,18 @@ class Speech:
             new = self.cut(text.removeprefix(before) if grows else text)
             self.whole = text
             return new
-        new, self.held = self.held, ""  # two in a row: the first was a delta
-        if new:
-            self.add(new)
-        if utf16_length(text) == self.length > 0 and self.segment_text() == text:
+        size, new, self.held = len(text), self.held, ""
+        if not text.isascii():
+            size = len(text.encode("utf-16-le", "surrogatepass")) // 2
+        if new:  # two in a row: the first was a delta, as long as all before it
+            self.segment.append(new)
+            self.length *= 2
+        if size == self.length > 0 and self.segment_text() == text:
             self.held = text
             return new
-        self.add(text)
+        self.segment.append(text)
+        self.length += size
         return new + text
-
-    def add(self, delta: str) -> None:
-        self.segment.append(delta)
-        self.length += utf16_length(delta)
 
     def segment_text(self) -> str:
         """The deltas since the last call; two of them may hold a half of a character each."""
