@@ -11156,7 +11156,7 @@ class LastLine:
         self.open: dict[Run, Any] = {}
         self.mixed = ""  # a FILE in which several were open at once: its lines say whose they are
         self.words: Sequence[str] = ()  # their incomplete line
-        self.begun = self.since = time.monotonic()  # since: the time of the last other line
+        self.since = time.monotonic()  # the time of the last other line
         self.visible = ""
         self.waits = False  # for the first event that a writer of text gets
 
@@ -11183,10 +11183,9 @@ class LastLine:
             rest = f"  {format_clock(took)}" if took >= 1 else ""
             if len(calls) > 1:
                 rest += f"  (+{len(calls) - 1} more)"
-        elif self.open and silent >= 1:
-            what = f"Thinking {format_clock(silent)}"
-        elif self.waits and now - self.begun >= 1:
-            what = f"Waiting for the agent {format_clock(now - self.begun)}"
+        elif silent >= 1 and (self.open or self.waits):
+            what = "Thinking" if self.open else "Waiting for the agent"
+            rest = f" {format_clock(silent)}"
         lead = f"  {SPINNER[int(now) % len(SPINNER)]} " if what and self.screen.glyphs else ""
         return lead + truncate(what, room - len(lead) - len(rest)) + rest
 

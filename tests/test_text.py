@@ -803,10 +803,10 @@ def test_a_terminal_says_how_long_the_agent_takes_to_begin() -> None:
     report = agentfmt.Reporter(agentfmt.Output(lambda _: None), MESSAGES_ONLY)
     last = report.out.last = agentfmt.LastLine(agentfmt.Screen())
     text = agentfmt.Text(View(), agentfmt.Notes(report))
-    assert last.text(last.begun + 0.5) == ""
-    assert last.text(last.begun + 12) == "Waiting for the agent 12 s"
+    assert last.text(last.since + 0.5) == ""
+    assert last.text(last.since + 12) == "Waiting for the agent 12 s"
     assert [*text.lines([agentfmt.Event(type="other", raw=b"{}")])] == []
-    assert "Waiting" not in last.text(last.begun + 12)
+    assert "Waiting" not in last.text(last.since + 12)
 
 
 # ---------------------------------------------------------------- prompts
@@ -927,7 +927,7 @@ def last() -> Iterator[agentfmt.LastLine]:
     screen.live = screen.glyphs = True
     with mock.patch.object(screen, "width", return_value=40):
         made = agentfmt.LastLine(screen)
-        made.begun = made.since = 100.0
+        made.since = 100.0
         yield made
 
 
