@@ -7361,11 +7361,11 @@ class ShellCommand(NamedTuple):
         """As it stands, and without the options between program and words. A word behind an option
         may be the value of that."""
         yield " ".join(self.words)
-        first, *words = self.words
+        (first, *words), options = self.words, VALUED["git"]
         for at, (before, word) in enumerate(itertools.pairwise((first, *words)), 1):
             if at > MAX_INNER:
                 raise UnclearError
-            if first == "git" and before in GITS_VALUED:
+            if first == "git" and re.fullmatch(options, before):
                 continue
             if first == "git" and before.startswith("-"):
                 before = first
@@ -7376,9 +7376,6 @@ class ShellCommand(NamedTuple):
                     break
 
 
-GITS_VALUED = word_set(
-    "-C -c --git-dir --work-tree --namespace --config-env --attr-source --super-prefix"
-)
 INTO = ">"  # the program of a redirection
 
 
@@ -7813,6 +7810,7 @@ VALUED = {
     "ssh": "-[BbcDEeFIiJLlmOopQRSWw]", "tmux": "-[csntLf]", "watch": "-[nqs]",
     **dict.fromkeys(("python", "py", "pypy"), "-[WX]"),
     "strace": "-[aeEopsu]", "exec": "-a",
+    "git": "-[Cc]|--(?:git-dir|work-tree|namespace|config-env|attr-source|super-prefix)",
     "sudo": "-[CDghpRrTtuU]|--(?:user|group|host|chdir|prompt)",
     "": "-[CDIPUfghnopsuw]|--(?:with(?:-[a-z]+)?|from|package|spec|name|namespace|user|group|signal"
     "|kill-after|extra|python|env|env-file|file|workdir|directory|project|source|container"
