@@ -8095,8 +8095,13 @@ def compile_term(term: Term) -> re.Pattern[str]:
     return re.compile("|".join(map(fnmatch.translate, globs)), any_case)
 
 
+# Names that a term may have without a wildcard: types, and any agent's names of tools.
+EVENT_TYPES = CURSOR_TYPES | {"text", "stream_event", "rate_limit_event"}
+
 # What could match nothing, and why.
 ANY_KEY = "|".join(KEYS)
+A_NAME = f"(?i:{'|'.join(sorted({*TOOL_NAMES, *EVENT_TYPES, *STATUSES, ANY_CHANGE, ANSWER}))})"
+SEVERAL_NAMES = rf"(?:(?:tool|type)!?=)?{A_NAME}(?:(?: or)? {A_NAME})+"
 MISTAKES = (
     (r"[\"'].*|.*[\u200b-\u200f\u2060\ufeff\x00-\x1f].*|command!?=(?!=).*[\"'`“”‘’].*",
      "no quotes inside a selector, and nothing that can't be seen: leave them out"),
@@ -8107,6 +8112,7 @@ MISTAKES = (
     (rf"command!?=(?!=).*(?:[|;<>](?!\])|&&).*|(?:{ANY_KEY})!?=.*\{{[^}}]*|"
      r"(?!(?:path|target|command|parent|session)!?=).*\|.*", "no | && ; < > and braces: repeat the "
      'option for "or", for a part of a line give its command; for a sign within quotes write [|]'),
+    (SEVERAL_NAMES, 'a term has one name: repeat the option for "or"'),
     (rf"(?!(?:{ANY_KEY})!?=)(\w*)[<>]?=?[<>=].*", rf"no key '\1'; the keys are {', '.join(KEYS)}"),
     (r"(?:\w+!?==?)?", "an empty pattern matches nothing"),
     (r"(?!\w+!?==)(?:[^[]|\[!?\]?[^]]*\])*\[!?\]?[^]]*", "a [ without ]: write [[] for it"),
@@ -8124,11 +8130,15 @@ MEANT = (
     (r"!\s*(\w+)", r"tool!=\1"),
     (r"(?:tool=)?(mcp__(?:(?!__)\w)+)", r"\1__*"),
     (rf"{A_SHELL}\((.*?)(:?\*)?\)", r"command=\1*"),
+    (r"(?:tool=)?(\w+)\(domain:(.*)\)", r"\1,target=*\2*"),
     (r"(?:tool=)?(\w+)\((.*)\)|(?:tool[=:])?(\w+):(?!//)(.*/.*)", r"\1\3,path=\2\4"),
     (rf"({ANY_KEY})\s*(?:[:~]=?|=~(?!/)|(?<=\s)==?)\s*(.+)", r"\1=\2"),
     (rf"{A_SHELL}\s*[:=]\s*(.+)", r"command=\1"),
-    (rf"(?:(\w+) )?({'|'.join(STATUSES)})", r"\1,status=\2"),
-    (rf"(?:(?:tool|type)!?=(?!=)|(?!(?:{ANY_KEY})!?=))([^=]*[\s^$:][^=]*)", r"command=\1"),
+    (rf"(?:(\w+)(?: and)? |(\w+!?=\S+) and )?({'|'.join(STATUSES)})", r"\1\2,status=\3"),
+    (rf"({A_NAME}|\w+!?=\S+) and ({A_NAME})|({A_NAME}|(?:{ANY_KEY})!?=.+) and ((?:{ANY_KEY})!?=.+)",
+     r"\1\3,\2\4"),
+    (rf"(?!\s|{SEVERAL_NAMES}\Z)(?:(?:tool|type)!?=(?!=)|(?!(?:{ANY_KEY})!?=))([^=]*[\s^$:][^=]*)",
+     r"command=\1"),
     (r"([^=]*/[^=]*|\*?\.[\w.*]+)", r"path=\1"),
 )  # fmt: skip
 EXPRESSIONS = (
@@ -8153,7 +8163,14 @@ def check_term(term: str) -> None:
         if match := re.fullmatch(mistake, meant, re.DOTALL):
             raise ValueError(match.expand(why))
     if meant != term:
-        raise ValueError(f"terms are globs: did you mean {meant}?")
+        raise ValueError(f"terms are globs: did you mean {for_shell(meant)}?")
+
+
+def for_shell(term: str) -> str:
+    """A term as it is typed in a shell."""
+    import shlex
+
+    return shlex.quote(term)
 
 
 def parse_term(term: str) -> Term:
@@ -8179,8 +8196,6 @@ def parse_term(term: str) -> Term:
     return Term(key, glob, bool(negation))
 
 
-# Names that a term may have without a wildcard: types, and any agent's names of tools.
-EVENT_TYPES = CURSOR_TYPES | {"text", "stream_event", "rate_limit_event"}
 WILDCARD = regex(r"[*?[]")
 
 
@@ -8204,11 +8219,11 @@ def parse_name(key: str, glob: str) -> tuple[str, str]:
         return ("change" if tool == ANY_CHANGE else "tool"), tool or glob
     near = difflib.get_close_matches(glob.lower(), sorted((*types, *tools)), 1, cutoff=0.75)
     what, spelled = ("tool or type", "tool") if key == "word" else (key, key)
-    meant = f"{spelled}={'' if WILDCARD.search(glob) else '='}{glob}"
+    meant = for_shell(f"{spelled}={'' if WILDCARD.search(glob) else '='}{glob}")
     if near and not WILDCARD.search(glob):
         meant = TOOL_NAMES.get(near[0], near[0])
     elif key == "word":
-        meant = f"command={glob}, or {meant}"
+        meant = f"{for_shell(f'command={glob}')}, or {meant}"
     raise ValueError(f'no {what} "{glob}": did you mean {meant}?')
 
 
@@ -8263,8 +8278,10 @@ class Selection:
         asked = self.selects == BY_SESSION or (there and (only or choices))
         if asked and not self.found:
             given = " or ".join(escape(choice.text) for choice in choices)
-            what = f"--only {given}: no such run" if only else f"--drop {given}: no run is left"
-            self.tell(f"{what}: {there or 'there is none at all'}")
+            if only:
+                there = f"there is {there or 'none at all'}"
+            what = f"--only {given}: no such run;" if only else f"--drop {given}: no run is left of"
+            self.tell(f"{what} {there}")
         for name, sessions in self.begun.items():
             if len(sessions) > 1:
                 self.tell(f"session={name} fits several: {first_names(sessions)}")

@@ -289,7 +289,7 @@ def test_a_run_that_is_not_there_is_told(choices: list[str], told: bool) -> None
     """Else its number, or its name, would pass for one of which nothing is to be printed."""
     flags = [flag for choice in choices for flag in ("--only", choice)]
     ended = convert(whole_run("one") * 2, *flags)
-    why = f"agentfmt: --only {' or '.join(choices)}: no such run: run one (stdin:1), run one (stdin:7)\n"
+    why = f"agentfmt: --only {' or '.join(choices)}: no such run; there is run one (stdin:1), run one (stdin:7)\n"
     assert (ended.status, ended.stderr) == (int(told), why if told else "")
 
 
