@@ -6185,11 +6185,6 @@ class Session:
         self.has_begun = False
 
     @property
-    def spoken(self) -> object:
-        """The form of its lines: what translates them, or the agent, where they are Cursor's."""
-        return type(self.translator) if self.translator.translates else self.agent
-
-    @property
     def origin(self) -> type[Translator]:
         """What its agent prints, whoever has converted it."""
         return TRANSLATORS[self.agent or Cursor.name]
@@ -6673,7 +6668,7 @@ class Sessions:
     def begin_file(self, source: Source) -> None:
         self.file = self.runs.file = source
         self.current = self.new_session(None)  # of the last line
-        self.last: dict[object, Session] = {}  # in the FILE, by what its lines are: Session.spoken
+        self.last: dict[object, Session] = {}  # in the FILE, by what reads it, or its agent
         self.going_on: GoingOn = NOT_GOING_ON
 
     def follow(self, lines: Iterable[tuple[bytes, Any]]) -> Iterator[Event]:
@@ -6824,7 +6819,9 @@ class Sessions:
         self.table[session.key] = session
         session.file = self.file
         if session.agent or not self.current.translator.translates:
-            self.current = self.last[session.spoken] = session
+            reader = session.translator
+            form = type(reader) if reader.translates else session.agent
+            self.current = self.last[form] = session
         if len(self.table) > MAX_RUNS:
             oldest = next(iter(self.table.values()))
             why = f"least recently active of more than {MAX_RUNS} open runs"
