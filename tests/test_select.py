@@ -15,6 +15,7 @@ import pytest
 from support import (
     CURSOR_CAPTURES,
     ENVIRON,
+    Ended,
     assistant,
     completed,
     content,
@@ -646,6 +647,11 @@ def shell_line(line: Any, **more: Any) -> bytes:
     )
 
 
+def gated(line: Any, option: str, glob: str) -> Ended:
+    """A run that succeeds, of this line of a shell, with a gate for commands."""
+    return convert(init() + shell_line(line) + result(), option, f"command={glob}")
+
+
 @pytest.mark.parametrize("line", [*ROWS["unclear"], "sudo " * 3000 + "curl x"])
 def test_a_line_of_which_nobody_knows_what_it_runs(line: str) -> None:
     data = init() + shell_line(line) + result()
@@ -659,14 +665,13 @@ def test_a_line_of_which_nobody_knows_what_it_runs(line: str) -> None:
 @pytest.mark.parametrize("row", ROWS["commands"])
 def test_commands_of_a_line(row: str) -> None:
     line, expected = row.split(" -> ")
-    data = init() + shell_line(line) + result()
     made = [" ".join(command.words) for command in agentfmt.read_line(line)]
     once = " | ".join(dict.fromkeys(made)).replace(agentfmt.UNKNOWN, "")
     assert once == " | ".join(dict.fromkeys(expected.split(" | ")))
     for command in filter(None, expected.split(" | ")[-1:]):
         glob = re.sub(r"[*?[;|&<>]", "?", command.strip()).replace(",", r"\,")
-        assert convert(data, "--fail-on", f"command={glob}").status == 1
-    assert convert(data, "--fail-on", "command=no such thing").status == 0
+        assert gated(line, "--fail-on", glob).status == 1
+    assert gated(line, "--fail-on", "no such thing").status == 0
 
 
 @pytest.mark.parametrize("starter", ROWS["starters"])
@@ -676,30 +681,24 @@ def test_a_command_that_another_program_starts(starter: str) -> None:
     assert ["curl", "x", *more] in commands
 
 
-@pytest.mark.parametrize("line", ROWS["pushes"])
-def test_a_push_does_not_pass(line: str) -> None:
-    data = init() + shell_line(line) + result()
-    assert convert(data, "--fail-on", "command=git push*").status == 1
+# What the sections of the table hold, as a gate sees it: its option, its glob, the exit status.
+GATES = {
+    "pushes": ("--fail-on", "git push*", 1), "no pushes": ("--fail-on", "git push*", 0),
+    "tests": ("--fail-unless", "pytest*", 0), "no tests": ("--fail-unless", "pytest*", 1),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("line", [*ROWS["no tests"], *ROWS["tests"]])
-def test_a_run_of_the_tests_is_shown(line: str) -> None:
-    data = init() + shell_line(line) + result()
-    assert convert(data, "--fail-unless", "command=pytest*").status == int(line in ROWS["no tests"])
-
-
-@pytest.mark.parametrize("line", ROWS["no pushes"])
-def test_what_pushes_nothing_passes(line: str) -> None:
-    data = init() + shell_line(line) + result()
-    assert convert(data, "--fail-on", "command=git push*").status == 0
+@pytest.mark.parametrize(("rows", "line"), [(rows, line) for rows in GATES for line in ROWS[rows]])
+def test_what_a_gate_sees(rows: str, line: str) -> None:
+    option, glob, status = GATES[rows]
+    assert gated(line, option, glob).status == status
 
 
 @pytest.mark.parametrize(
     "unit", ["f() ", "x=(", "a && ", "sudo ", "eval ", "a; ", "eval 'a b' ", "x{"]
 )
 def test_no_command_takes_time(unit: str) -> None:
-    data = init() + shell_line(unit * (100_000 // len(unit))) + result()
-    assert convert(data, "--fail-on", "command=git push*").status in (0, 1)
+    assert gated(unit * (100_000 // len(unit)), "--fail-on", "git push*").status in (0, 1)
 
 
 @pytest.mark.parametrize("row", ROWS["telling"])
@@ -729,14 +728,13 @@ def test_a_command_whose_status_is_that_of_its_line(row: str) -> None:
     ("timeout $T make", "git", False), ("timeout 5 $G make", "git push", False),
 ])  # fmt: skip
 def test_options_between_a_program_and_its_words(line: str, glob: str, matches: bool) -> None:
-    data = init() + shell_line(line) + result()
-    assert convert(data, "--fail-on", f"command={glob}").status == matches
+    assert gated(line, "--fail-on", glob).status == matches
 
 
 def test_commands_of_other_spellings() -> None:
-    argv = init() + shell_line(["bash", "-lc", "cd x && git push"]) + result()
-    assert convert(argv, "--fail-on", "command=git push*").status == 1
-    assert convert(argv, "--fail-on", "command=git pull*").status == 0
+    argv = ["bash", "-lc", "cd x && git push"]
+    assert gated(argv, "--fail-on", "git push*").status == 1
+    assert gated(argv, "--fail-on", "git pull*").status == 0
     started_only = {"success": {"exitCode": 0}, "isBackground": True}
     behind = (
         init() + b"".join(call("shellToolCall", "c", {"command": "make"}, started_only)) + result()
@@ -802,5 +800,5 @@ def test_a_call_that_goes_on_shows_nothing() -> None:
     ("make", ""),
 ])  # fmt: skip
 def test_what_was_nearly_shown_is_said(line: str, said: str) -> None:
-    ended = convert(init() + shell_line(line) + result(), "--fail-unless", "command=pytest*")
+    ended = gated(line, "--fail-unless", "pytest*")
     assert ended.stderr.endswith(f"no event matched --fail-unless command=pytest*{said}\n")
