@@ -3324,6 +3324,7 @@ class Translator:
         self.session = session
         self.unnamed: str | None = None  # what keeps its lines together if no session does
         self.skipped_types = tuple(self.delta_types) if maker.silent else ()
+        self.names_agent = False  # an event showed whose it is
         self.has_aside = False  # lines showed that there was a run, but nothing else of it
         self.cwd: Any = None  # as lines state it, if no init does
         self.model: Any = None  # the agent's own, of the last line that names one
@@ -3422,6 +3423,8 @@ class Translator:
             if self.counted.first is None:
                 self.counted.first = self.stamp
         if self.events:
+            if not self.names_agent:
+                self.mark_agent(self.events[0])
             return self.events
         if event.kind is ACT and event.type not in ACT_TYPES:
             event.kind = EARLY if early and not self.saved else self.aside
@@ -3429,6 +3432,13 @@ class Translator:
         event.original = self.original
         event.unprinted = not maker.native and event.type not in CURSOR_ALONE
         return (event,)
+
+    def mark_agent(self, event: Event) -> None:
+        """Let a conversion show whose lines it was made of, even if their init did not."""
+        self.names_agent = True
+        if self.maker.converts and not self.begun and event.raw:
+            event.raw = with_member(event.raw, "converted_from", self.agent)
+            event.decoded = None
 
     def make(self, kind: str, subtype: str | None = None, /, **members: Any) -> None:
         self.add(make_line(kind, subtype, self.session, members))
@@ -6875,10 +6885,13 @@ class Sessions:
 
     def new_name(self, event: Event) -> str:
         """A session for an agent's lines in a FILE that name none, so that they stay together. It
-        is the same wherever this event stands, and another one for any other event."""
+        is the same wherever this event stands and however it is spelled, and another one for
+        any other event."""
+        import json
         import zlib
 
-        names = (f"{zlib.crc32(event.raw.strip(), number):08x}" for number in itertools.count())
+        line = json.dumps(details(event), sort_keys=True).encode()
+        names = (f"{zlib.crc32(line, number):08x}" for number in itertools.count())
         return next(name for name in names if name not in self.table)
 
     # When sessions are over.

@@ -549,6 +549,41 @@ def returned(answer: Any = "ok", identity: str = "t1", *, error: bool = False) -
     return {"type": "tool_result", "tool_use_id": identity, "content": answer, "is_error": error}
 
 
+# ---------------------------------------------------------------- conversions
+
+VIEWS: tuple[dict[str, Any], ...] = (
+    {}, {"detail": True}, {"messages": "all"}, {"messages": "final", "detail": True},
+)  # fmt: skip
+
+
+def meanings(data: bytes | Mapping[str, Iterable[bytes]], *flags: str) -> list[Any]:
+    """Of each run its verdict, the word for a failure, and its agent."""
+    rows = convert(data, "-t", "runs", *flags).objects
+    return [(row["verdict"], row["failure"], row["agent"]) for row in rows]
+
+
+def check_conversion(data: bytes) -> None:
+    """What -t cursor writes means the same: it looks the same, has the same results and runs, and
+    names no session that the stream did not; it stays what it is when it is converted again."""
+    converted = convert(data, "-t", "cursor", "--thinking").stdout
+    assert convert(converted, "-t", "cursor", "--thinking").stdout == converted
+    for how in VIEWS:
+        view = agentfmt.View(**how)
+        once, twice = convert(data, view=view), convert(converted, view=view)
+        assert (once.stdout, once.status) == (twice.stdout, twice.status), how
+    results, wanted = convert(data, "-t", "json"), meanings(data)
+    assert convert(converted, "-t", "json").stdout == results.stdout
+    assert meanings(converted) == wanted
+    assert meanings(convert(data, "-t", "cursor", "-r", "all").stdout) == wanted
+    lines = [json.loads(line) for line in converted.splitlines()]
+    assert all(line["type"] for line in lines)
+    answers = [row["result"] for row in results.objects]
+    ends = [line for line in lines if line["type"] == "result"]
+    assert [line.get("result", "") for line in ends if line.get("is_error") is False] == answers
+    named = [line.get("session_id") for line in lines]
+    assert [name for name in named if name is not None and name.encode() not in data] == []
+
+
 # ---------------------------------------------------------------- time
 
 

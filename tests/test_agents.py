@@ -20,6 +20,7 @@ from support import (
     TOKEN,
     Ended,
     as_line,
+    check_conversion,
     content,
     convert,
     corpus,
@@ -667,13 +668,7 @@ def test_what_a_stream_means(name: str) -> None:
 
 @streams
 def test_the_converted_stream_means_the_same(name: str) -> None:
-    data = stream(STREAMS[name][0])
-    converted = convert(data, "-t", "cursor", "--thinking")
-    assert convert(converted.stdout, "-t", "cursor", "--thinking").stdout == converted.stdout
-    for how in ({}, {"detail": True}, {"messages": "all"}, {"messages": "final"}):
-        once, twice = view(data, **how), view(converted.stdout, **how)
-        assert (once.stdout, once.status) == (twice.stdout, twice.status)
-    assert convert(data, "-t", "json").stdout == convert(converted.stdout, "-t", "json").stdout
+    check_conversion(stream(STREAMS[name][0]))
 
 
 @streams
@@ -1134,18 +1129,6 @@ def test_a_command_that_was_stopped_in_the_background_failed() -> None:
         pytest.skip("no samples beside the checkout")
     (row,) = run("-t", "calls", path).objects
     assert (row["status"], row["outcome"]) == ("error", "stopped")
-
-
-@pytest.mark.parametrize("name", STREAMS)
-def test_no_session_is_made_up(name: str) -> None:
-    """What the last line states is in the row; what none does is null."""
-    data = stream(STREAMS[name][0])
-    again = convert(data, "-t", "cursor").stdout
-    named = [json.loads(line).get("session_id") for line in again.splitlines()]
-    named += [line["session_id"] for line in convert(data, "-t", "json").objects]
-    for read in (data, again):
-        named += [row["session"] for row in convert(read, "-t", "runs").objects]
-    assert [name for name in named if name is not None and name.encode() not in data] == []
 
 
 def test_results_of_codex_that_are_objects_stay_whole() -> None:

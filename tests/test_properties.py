@@ -424,15 +424,6 @@ def test_members_of_any_shape_never_crash(folder: str) -> None:
                     assert convert(data, *flags).status <= 3
 
 
-@pytest.mark.parametrize("path", RECORDED)
-def test_a_conversion_keeps_the_agent(path: str) -> None:
-    of_stream, of_conversion = (
-        convert(data, "-t", "runs").objects
-        for data in (content(path), whole(path, "cursor").stdout)
-    )
-    assert [row["agent"] for row in of_conversion] == [row["agent"] for row in of_stream]
-
-
 SAYS_NOTHING_NEW = {
     "droid": """
 {"type":"message","role":"user","id":"u","text":"hi","session_id":"s"}

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pytest
-from support import RECORDED, SHARED, Ended, content, convert, corpus, returned, use
+from support import SHARED, Ended, content, convert, corpus, returned, use
 
 import agentfmt
 
@@ -80,13 +80,6 @@ def test_a_sample(path: str, status: int, word: str) -> None:
     assert convert(data, "-t", "stream-json", "--thinking").stdout.splitlines() == own
     assert [failure for _, failure in verdicts(data)][-1] == (word or None)
     assert (" failed: " in convert(data).stderr) == bool(status)
-
-
-@pytest.mark.parametrize("path", RECORDED)
-def test_a_conversion_without_texts_keeps_the_word_for_a_failure(path: str) -> None:
-    data = content(path)
-    converted = convert(data, "-t", "cursor", "-r", "all")
-    assert verdicts(converted.stdout) == verdicts(data)
 
 
 # ---------------------------------------------------------------- shapes that no sample has
