@@ -3437,8 +3437,8 @@ class Translator:
         """Let a conversion show whose lines it was made of, even if their init did not."""
         self.names_agent = True
         if self.maker.converts and not self.begun and event.raw:
-            event.raw = with_member(event.raw, "converted_from", self.agent)
-            event.decoded = None
+            event.decoded = details(event) | {"converted_from": self.agent}
+            event.raw = encode_json(event.decoded)
 
     def make(self, kind: str, subtype: str | None = None, /, **members: Any) -> None:
         self.add(make_line(kind, subtype, self.session, members))
