@@ -30,13 +30,13 @@ from planting import (
     scanner,
     spellings,
 )
-from support import check_linear, scanner_of, sections
+from support import THOROUGH, check_linear, scanner_of, sections
 
 import agentfmt
 from agentfmt import Scanner
 
 GRAMMAR_IDS = [f"{grammar.rule}-{number}" for number, grammar in enumerate(GRAMMARS)]
-SEEDS = range(5)
+SEEDS = range(20 if THOROUGH else 3)
 
 # ---------------------------------------------------------------- the rules
 
