@@ -3324,7 +3324,6 @@ class Translator:
         self.session = session
         self.unnamed: str | None = None  # what keeps its lines together if no session does
         self.skipped_types = tuple(self.delta_types) if maker.silent else ()
-        self.names_agent = False  # an event showed whose it is
         self.has_aside = False  # lines showed that there was a run, but nothing else of it
         self.cwd: Any = None  # as lines state it, if no init does
         self.model: Any = None  # the agent's own, of the last line that names one
@@ -3423,8 +3422,10 @@ class Translator:
             if self.counted.first is None:
                 self.counted.first = self.stamp
         if self.events:
-            if not self.names_agent:
-                self.mark_agent(self.events[0])
+            first = self.events[0]
+            if self.maker.converts and not self.begun and first.raw:  # its beginning may be lost
+                first.decoded = details(first) | {"converted_from": self.agent}
+                first.raw = encode_json(first.decoded)
             return self.events
         if event.kind is ACT and event.type not in ACT_TYPES:
             event.kind = EARLY if early and not self.saved else self.aside
@@ -3432,13 +3433,6 @@ class Translator:
         event.original = self.original
         event.unprinted = not maker.native and event.type not in CURSOR_ALONE
         return (event,)
-
-    def mark_agent(self, event: Event) -> None:
-        """Let a conversion show whose lines it was made of, even if their init did not."""
-        self.names_agent = True
-        if self.maker.converts and not self.begun and event.raw:
-            event.decoded = details(event) | {"converted_from": self.agent}
-            event.raw = encode_json(event.decoded)
 
     def make(self, kind: str, subtype: str | None = None, /, **members: Any) -> None:
         self.add(make_line(kind, subtype, self.session, members))
