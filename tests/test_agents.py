@@ -19,7 +19,6 @@ from support import (
     SHARED,
     TOKEN,
     Ended,
-    as_line,
     check_conversion,
     content,
     convert,
@@ -29,7 +28,6 @@ from support import (
     returned,
     run,
     use,
-    with_odd_members,
 )
 
 import agentfmt
@@ -1143,31 +1141,6 @@ def test_members_of_a_result_have_any_names() -> None:
     odd = {"self": 1, "kind": 2, "error": None, "session": 3, "counted": 4}
     (result,) = convert(stream([CLAUDE_INIT, {**CLAUDE_OK, **odd}]), "-t", "json").objects
     assert {name: result.get(name) for name in odd} == odd
-
-
-def members_of(text: str) -> str:
-    """A line without its longer values: those that are no word which says what it is."""
-    return re.sub(r'(?<=: )("[^"\\]*[ /.\\][^"]*"|[\d.]+)', "", text)
-
-
-AGENTS = sorted({name.partition("-")[0] for name in STREAMS})
-
-
-@pytest.mark.parametrize("agent", AGENTS)
-def test_a_member_of_another_type_breaks_nothing(agent: str) -> None:
-    """Each member of each line whose members differ from those before, between its neighbours."""
-    seen, tried = set(), 0
-    for name, (lines, *_) in STREAMS.items():
-        for at, line in enumerate(lines) if name.partition("-")[0] == agent else ():
-            if not isinstance(line, dict) or (kind := members_of(text := json.dumps(line))) in seen:
-                continue
-            seen.add(kind)
-            before, after = stream(lines[max(at - 5, 0) : at]), stream(lines[at + 1 : at + 3])
-            for odd in with_odd_members(json.loads(text)):
-                tried += 1
-                data = before + as_line(odd) + after
-                assert convert(data, "-t", ("text", "atif")[tried % 2]).status in (0, 1, 3)
-    assert tried > 10
 
 
 @pytest.mark.parametrize("levels", [100, 960, 980, 985, 990, 9990, 10**6])

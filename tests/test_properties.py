@@ -31,6 +31,7 @@ from support import (
     places,
     with_odd_members,
 )
+from test_agents import STREAMS
 
 import agentfmt
 
@@ -403,25 +404,38 @@ def test_one_status_for_every_output(data: st.DataObject) -> None:
     ]
 
 
-def kind_of(line: dict[str, Any]) -> str:
+def kind_of(line: dict[str, Any], *, named: bool) -> str:
+    """The types of a line, and the names of all its members."""
     inner = [one.get("type") for one in line.values() if isinstance(one, dict)]
-    return repr((line.get("type") or sorted(line), line.get("subtype"), inner))
+    names = sorted({str(key) for _, key in places(line)} if named or "type" not in line else ())
+    return repr((line.get("type"), line.get("subtype"), inner, names))
 
 
-@pytest.mark.parametrize("folder", sorted({*map(os.path.dirname, PATHS)}), ids=os.path.basename)
-def test_members_of_any_shape_never_crash(folder: str) -> None:
-    """Of the first line of each kind in a folder, behind those that led to it."""
+CRASHING = (("-v",), ("-t", "cursor"), VIEWS["redacted"], ("-t", "atif"))
+# Streams in folders, and those of an agent that were made by hand.
+GROUPS: dict[str, list[list[Any]]] = {}
+for place in PATHS:
+    GROUPS.setdefault(os.path.dirname(place), []).append([*objects_of(place)])
+for name, (made, *_) in STREAMS.items():
+    made = [line for line in made if isinstance(line, dict)]
+    GROUPS.setdefault(name.partition("-")[0], []).append(made)
+
+
+@pytest.mark.parametrize("group", GROUPS, ids=os.path.basename)
+def test_members_of_any_shape_never_crash(group: str) -> None:
+    """Of the first line of each kind, behind those that led to it, and before what follows."""
     seen: set[str] = set()
-    for path in PATHS:
-        lines = [*objects_of(path)] if os.path.dirname(path) == folder else []
+    for lines in GROUPS[group]:
         for number, line in enumerate(lines):
-            if (kind := kind_of(line)) in seen or len(str(line)) > SHORT:
+            kind = kind_of(line, named=os.sep not in group)
+            if kind in seen or len(str(line)) > SHORT:
                 continue
             seen.add(kind)
             before = b"".join(map(as_line, [*lines[:1], *lines[1:number][-3:]]))
-            odd = (before + as_line(one) for one in with_odd_members(line, most=24))
-            while data := b"".join(itertools.islice(odd, len(ODD))):
-                for flags in one_in(3, (("-v",), ("-t", "cursor"), VIEWS["redacted"]), data):
+            after = b"".join(map(as_line, lines[number + 1 : number + 3]))
+            odd = (before + as_line(one) + after for one in with_odd_members(line, most=24))
+            while data := b"".join(itertools.islice(odd, 5)):
+                for flags in one_in(4, CRASHING, data):
                     assert convert(data, *flags).status <= 3
 
 
