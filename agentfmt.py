@@ -9200,6 +9200,7 @@ asks to be replaced       (?i:_*(?:replace|change|insert|put|enter)[_ -].*|repla
 an object in JSON         \{\\*["'].*                                                 {"a": 1}
 a public key              age1[0-9a-z]{50,}|(?:\w+[_-])?(?:pk|pub|public|publishable)[_-](?:live_|test_)?[\w-]{16,}  pk_live_9aK2mQ7xB4tR1zW8
 a colour                  (?:[a-z]+=)?#[0-9a-fA-F]{3,8}                               #ff8800
+an expression             (?=.*[a-z]-[a-z]|.*\.\*).*\[.*|.*\\[wdsb][*+].*             [a-z0-9]+
 """.strip().splitlines()  # noqa: E501
 ]
 
