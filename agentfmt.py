@@ -1152,6 +1152,7 @@ NO_RUN = "no run"  # stands for a FILE that has none, or for --run's command tha
 # where none is open, they show:
 ASIDE = "aside"  # that there was a run whose end is unknown
 SAVED = "saved"  # that a session was saved, which holds no run so far
+RUNLESS = "runless"  # nothing
 EARLY = "early"  # something for the next run of their FILE, whatever session that run names
 STRAY = "stray"  # an error without a session, for the next run of an agent that prints those
 UNREADABLE = "unreadable"  # of a run that nobody reads: excluded by --from
@@ -3855,7 +3856,7 @@ class Claude(Translator):
         elif subtype == "init":
             self.init(line)
         elif kind in CONTROL_TYPES:
-            self.event.kind = OTHER
+            self.event.kind = RUNLESS
         elif as_text(line["hook_name"]).endswith(":resume"):
             self.event.kind = EARLY
         elif subtype == "permission_denied":
@@ -3937,7 +3938,7 @@ class Claude(Translator):
         if printed and not self.ended:
             self.silent_reason = printed[2].strip() if printed[1] == "stderr" else ""
         if not self.saved and heard and (printed or line["isSynthetic"] is True):
-            self.event.kind = OTHER  # what a hook, a summary or a command of the host says
+            self.event.kind = RUNLESS  # what a hook, a summary or a command of the host says
             return
         marks = line["error"], line["is_api_error_message"], line["isApiErrorMessage"]
         failed = role == "assistant" and any(marks)
@@ -4012,7 +4013,7 @@ class Claude(Translator):
         if self.host_failed:
             self.report_error([text, error], fatal=self.saved)
         else:
-            self.event.kind = OTHER
+            self.event.kind = RUNLESS
 
     def hear(self, text: Any) -> None:
         """The words of a user line are a prompt, or the host's."""
@@ -4042,7 +4043,7 @@ class Claude(Translator):
             and subtype != "success"
             and own.get("num_turns") == own.get("duration_ms") == 0
         ):
-            self.event.kind = OTHER
+            self.event.kind = RUNLESS
             return
         for denial in line.each("permission_denials"):
             if as_text(denial["tool_use_id"]) in self.calls:  # it got no result
@@ -6311,8 +6312,8 @@ class Runs:
         file, kind = self.file, event.kind
         if kind != UNREADABLE:
             self.check_selectors(event, self.matches)
-        if kind == SAVED:
-            file.is_saved = True
+        if kind in (SAVED, RUNLESS):
+            file.is_saved = file.is_saved or kind == SAVED
             return
         stray = event.type == "error" and session.key is None
         if session.has_begun and not stray and kind not in TAKEN_BY_KIND:
