@@ -2354,9 +2354,8 @@ AS_EVENTS = (
 
 # How documents begin: their first line is `{` alone, `[` alone, or `[` followed by `{`.
 ARRAY = regex(rb'\[[ \t]*\{[ \t]*"type"')  # of events, behind other lines
-NEXT_EVENT = regex(
-    rb'(?<=\})[ \t]*(?=\{"type")'
-)  # as in files joined without LF: no object has this
+# As in files that were joined without LF: no object has this.
+NEXT_EVENT = regex(rb'(?<=\})[ \t]*(?=\{"(?:type|timestamp|id|parentUuid)")')
 DOCUMENTS = regex(rb"[{\[][ \t\r]*\n|\[[ \t\r]*\{")
 
 
@@ -4428,17 +4427,20 @@ def prompt_text(line: Node) -> str:
 
 def without_context(text: str) -> str:
     """What a person typed, without the elements that the host put before it and behind it."""
-    typed = text
-    while found := CONTEXT.match(typed) or CONTEXT_BEHIND.search(typed):
-        typed = (typed[: found.start()] + typed[found.end() :]).strip()
-    return typed
+    elements, begin, end = [*CONTEXT.finditer(text)], 0, len(text)
+    for each in elements:
+        if text[begin : each.start()].strip():
+            break
+        begin = each.end()
+    for each in reversed(elements):
+        if each.start() < begin or text[each.end() : end].strip():
+            break
+        end = each.start()
+    return text[begin:end].strip() if (begin, end) != (0, len(text)) else text
 
 
 CONTEXT = regex(
-    r"(?s)\s*<(ide_[a-z_]{1,40}|system-reminder)>(?:(?!<(?:ide_|system-reminder>)).)*</\1>"
-)
-CONTEXT_BEHIND = regex(
-    r"(?s)<(ide_[a-z_]{1,40}|system-reminder)>(?:(?!<(?:ide_|system-reminder>)).)*</\1>\s*\Z"
+    r"(?s)<(ide_[a-z_]{1,40}|system-reminder)>(?:(?!<(?:ide_|system-reminder>)).)*</\1>"
 )
 WARM_UP = "Warmup"  # what the host asks a sub-agent of its own, in the file of the session
 # What the host adds to what a person typed.
@@ -4671,6 +4673,8 @@ class SavedCodex(Saved, Codex):
         if isinstance(given, str) and given.startswith("{"):
             given = given if (args := decoded(given)) is None else args
         name = as_text(payload["name"]) or as_text(payload["type"]).removesuffix("_call")
+        if (server := as_text(payload["namespace"])).startswith("mcp__"):
+            name = f"{server}__{name.strip('_')}"
         identity = as_text(payload["call_id"] or payload["id"])
         command = Node(given)["command"] or Node(given)["cmd"]
         words = [as_text(word) for word in as_list(command) or [command]]
@@ -5244,7 +5248,10 @@ class Pi(Saved):
                 self.report_error(why, fatal=self.ended)
 
     def returned(self, result: Node, content: Any) -> None:
-        self.answer(result["toolCallId"], content, failed=result["isError"] is True)
+        identity, name = result["toolCallId"], result["toolName"]
+        if name and as_text(identity) not in self.calls:  # the line of its call is lost
+            self.call(identity, name, None, once=True)
+        self.answer(identity, content, failed=result["isError"] is True)
 
     def entry(self, message: Node) -> None:
         """Read a message of a saved session; its first line has begun the first run."""
@@ -5442,7 +5449,12 @@ def grok_answer(output: Node, text: str, *, failed: bool) -> dict[str, Any]:
     body = Node(inner)
     said = first_text(inner, *map(body.__getitem__, GROK_TEXTS)) if own else text
     facts = {"totalLines": body["total_lines"]} if kind == "File Content" else {}
-    kind = kind if failed else ""
+    if own.get("type") == "BackgroundTaskStarted":
+        facts["isBackground"] = True
+    if body["timed_out"] is True:
+        kind, failed = "timeout", True
+    elif not failed:
+        kind = ""
     return {
         "content": said, "failed": failed, "kind": kind, "code": body["exit_code"], "facts": facts
     }  # fmt: skip
@@ -5482,6 +5494,8 @@ class Antigravity(Translator):
             self.begin_message(index)
             self.say(update["text_delta"], delta=True)
             self.going = index if state == "ACTIVE" else None
+        elif kind == "error_message":
+            self.report_error([update["error"], update["text_delta"]])
         elif kind in ("tool", "subagent"):
             info, ended = Node(update["tool_info"]), state != "ACTIVE"
             name, given = info["name"] or update["tool_name"] or kind, info["parameters"]

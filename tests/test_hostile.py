@@ -244,6 +244,16 @@ def test_no_text_makes_an_output_hang(view: str, rng: random.Random, units: list
     check_linear(show, LIMIT)
 
 
+def test_a_prompt_of_many_elements_is_read_in_linear_time() -> None:
+    element = "<system-reminder>Be careful.</system-reminder>\n"
+    for typed in ("{}", "Go {}", "{} Go", "{} Go {}"):
+
+        def read(share: float, typed: str = typed) -> None:
+            agentfmt.without_context(typed.replace("{}", element * int(share * 4000)))
+
+        check_linear(read, SECONDS)
+
+
 # ---------------------------------------------------------------- what can repeat
 
 # tests/growth.py at a small size: the work is the number of calls of functions, which no busy

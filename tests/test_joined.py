@@ -507,6 +507,8 @@ def test_files_that_were_joined_without_a_last_line_feed() -> None:
     joined = good.removesuffix(b"\n") + b"".join(GOOD["claude"])
     ended = convert(joined, "-t", "stream-json")
     assert ended == (good + b"".join(GOOD["claude"]), "", OK)
+    saved = lines({"timestamp": "2026-01-01T00:00:01Z", "type": "session_meta", "payload": {}})
+    assert convert(joined.rstrip() + b"".join(saved)).status == OK
     assert convert(good.removesuffix(b"\n") + b"".join(BAD["claude failed"])).status == FAILED
     assert convert(good.removesuffix(b"\n") + GOOD["claude"][0][:40]).status != OK
 

@@ -156,6 +156,9 @@ TASK = {"type": "tool_use", "id": "toolu_1", "name": "Task", "input": {"descript
 STARTED = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "launched"}
 LAUNCHED = [*INIT, *claudes("assistant", TASK),
             *claudes("user", STARTED, tool_use_result={"isAsync": True}), *END]  # fmt: skip
+HOST = claudes(
+    "user", {"type": "text", "text": "Go on."}, session_id="cl-2", uuid="u", isSynthetic=True
+)
 NOTED = lines({"type": "system", "subtype": "task_notification", "tool_use_id": "toolu_1",
                "status": "completed", "session_id": "cl-1"})  # fmt: skip
 CONTROLS = ("control_response", "control_cancel_request", "keep_alive")
@@ -186,6 +189,7 @@ TABLE |= {
     "another agent's run": ([*GOOD["claude"], *OPEN], f"{CLAUDE}, {CUT}"),
     "the sub-agent that outlives it": ([*GOOD["claude"], *LATE, *LATE], CLAUDE),
     "and a run behind that": ([*GOOD["claude"], *LATE, *GOOD["claude"]], BOTH),
+    "what the host of another session says": ([*GOOD["claude"], *HOST], CLAUDE),
     "words that are no sub-agent's": ([*GOOD["claude"], *HI, *GOOD["claude"]],
         f"{CLAUDE}, claude cl-1 {SUPERSEDED}:5, {CLAUDE}"),
     "a sub-agent that never ended": (LAUNCHED,

@@ -393,6 +393,15 @@ def test_a_prompt_is_what_was_typed_into_an_editor(title: str) -> None:
     assert row["prompt"] == "Go"
 
 
+def test_a_call_of_codex_to_a_server_names_it_beside_the_tool() -> None:
+    called = codex(
+        "response_item", type="function_call", name="_list", namespace="mcp__gh", call_id="c",
+        arguments="{}",
+    )  # fmt: skip
+    (row,) = calls(META_LINE + TYPED + called + output("x") + words("assistant", "Done"))
+    assert (row["tool"], row["target"]) == ("mcp", "gh/list")
+
+
 def test_words_of_codex_are_said_once() -> None:
     data = META_LINE + TYPED + words("assistant", "Done.") + words("assistant", "Done.")
     (result,) = convert(data, "-t", "json").objects
@@ -480,6 +489,11 @@ PI_TURN = [
 ]
 PI_NOTE = pi(7, "custom_message", customType="note", content="x", display=False)
 PI_LATE = {"errorMessage": "Request timed out."}
+
+
+def test_a_result_of_pi_whose_call_is_lost() -> None:
+    (row,) = calls(PI_HEAD + pi_asked(1) + pi_got(2, "x") + pi_said(3, PI_DONE))
+    assert (row["tool"], row["status"]) == ("shell", "ok")
 
 
 def test_a_session_of_pi() -> None:
