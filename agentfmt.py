@@ -3324,6 +3324,7 @@ class Translator:
         self.session = session
         self.unnamed: str | None = None  # what keeps its lines together if no session does
         self.skipped_types = tuple(self.delta_types) if maker.silent else ()
+        self.names_agent = False  # an event showed whose it is
         self.has_aside = False  # lines showed that there was a run, but nothing else of it
         self.cwd: Any = None  # as lines state it, if no init does
         self.model: Any = None  # the agent's own, of the last line that names one
@@ -3423,9 +3424,10 @@ class Translator:
                 self.counted.first = self.stamp
         if self.events:
             first = self.events[0]
-            if self.maker.converts and not self.begun and first.raw:  # its beginning may be lost
+            if self.maker.converts and not (self.begun or self.names_agent):  # its init is lost
                 first.decoded = details(first) | {"converted_from": self.agent}
                 first.raw = encode_json(first.decoded)
+            self.names_agent = True
             return self.events
         if event.kind is ACT and event.type not in ACT_TYPES:
             event.kind = EARLY if early and not self.saved else self.aside
