@@ -7830,7 +7830,8 @@ PLACES = frozenset(
 VALUED = {
     "ssh": "-[BbcDEeFIiJLlmOopQRSWw]", "tmux": "-[csntLf]", "watch": "-[nqs]",
     **dict.fromkeys(("python", "py", "pypy"), "-[WX]"),
-    "strace": "-[aeEopsu]", "exec": "-a",
+    "strace": "-[aeEopsu]", "exec": "-a", "time": "-[fo]", "command": "(?!)", "doas": "-[Cu]",
+    "poetry": "-[CP]|--(?:directory|project)",
     "git": "-[Cc]|--(?:git-dir|work-tree|namespace|config-env|attr-source|super-prefix)",
     "sudo": "-[CDghpRrTtuU]|--(?:user|group|host|chdir|prompt)",
     "": "-[CDIPUfghnopsuw]|--(?:with(?:-[a-z]+)?|from|package|spec|name|namespace|user|group|signal"
