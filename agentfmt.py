@@ -3854,6 +3854,8 @@ class Claude(Translator):
             self.result(line)
         elif kind == "rate_limit_event" and line["rate_limit_info.status"] == "rejected":
             self.resets = as_count(line["rate_limit_info.resetsAt"])
+        elif kind == "error":
+            self.report_error(error_text(self.event))
         elif subtype == "init":
             self.init(line)
         elif kind in CONTROL_TYPES:
@@ -4709,6 +4711,8 @@ class SavedCodex(Saved, Codex):
         failed |= inner.get("success") is False or CODEX_FAILED.match(text) is not None
         failed |= bool(code) and (called is None or called.tool != "shell")
         facts = {} if took is None else {"executionTime": as_milliseconds(took)}
+        if called and called.name == SPAWN and not failed:
+            facts = {"isBackground": True}
         if called:  # else its turn was aborted
             self.answer(identity, text, failed=failed, code=code, facts=facts, begun=running)
 
@@ -5758,6 +5762,8 @@ class SavedCursor(Saved):
         if block["type"] == "tool_use":
             self.number += 1
             self.call(block["id"] or str(self.number), block["name"], block["input"])
+        elif block["type"] == "thinking":
+            self.think(block["thinking"])
         elif text := as_text(block["text"]).removesuffix("[REDACTED]").rstrip("\n"):
             self.say(text)
 
