@@ -36,7 +36,7 @@ Contents, in the order of the file, in seven wings:
   Agents: another agent's lines become events of Cursor's
     foreign calls    other agents' tools, arguments and failures in Cursor's terms
     turns            what is remembered of a run: what was said, and what it took
-    conversations    the moves that make events of what an agent's lines say
+    conversations    the moves that turn an agent's lines into events
     Claude           Claude Code and its relatives, Amp and Qwen Code: their streams
     Claude sessions  what Claude Code and Qwen Code save
     Codex            its stream, and its saved sessions
@@ -53,7 +53,7 @@ Contents, in the order of the file, in seven wings:
     selecting        selectors, and which events are printed
   Hiding: secrets, paths and contents
     tokens           what the tokens of each issuer look like; private keys; known values
-    names and forms  which names are those of secrets, and how a value is written behind one
+    names and forms  which names are secret, and how a value is written after one
     the judge        the odds that a value is a secret: trained, see tests/judge
     plain readings   a text without line numbers, escapes, entities, codes, and the way back
     the scanner      the spans of the secrets in a text, or the text with markers
@@ -74,7 +74,7 @@ Contents, in the order of the file, in seven wings:
     writers          all outputs by name, and the blocks in which their lines leave
   The command: all of it together
     pipeline         convert(): connects the stages
-    options          what stands on the command line: sizes, selectors, values of secrets
+    options          values on the command line: sizes, selectors, secrets
     command          files, completion, and the exit status
 
 The vocabulary is that of Cursor's `agent -p --output-format stream-json`. A translator puts another
@@ -171,10 +171,10 @@ CONCEALED = 8192  # characters searched for secrets before an excerpt is cut fro
 EXCERPT = 200  # characters of a rejected line in a message
 HEAD = 1024  # bytes of a FILE that show what it is if it holds no event
 REJECTS_SHOWN = 10  # rejected lines shown per run of a FILE; the others are only counted
-KEPT_PROSE = 100  # others kept: one may be the reason of a failure; no private key is longer
+KEPT_PROSE = 100  # others kept: one may say why a run failed; a private key fits
 SESSION_PREFIX = 8  # characters of a session ID that messages show
 NAMES_SHOWN = 5  # names that a message lists: open calls, types
-LINES_OF_AN_AGENT = 3  # of unknown types, beside the end of a run: fewer may be a wrapper's
+LINES_OF_AN_AGENT = 3  # unknown types that show an unknown agent; fewer may be a wrapper's
 TELLTALE = 12  # bytes of a known value whose occurrence triggers the full search
 SHORTEST = 8  # characters: shorter values of variables or --secrets-file aren't hidden
 DEFAULT_WIDTH = 200  # columns of an action line without a terminal
@@ -183,7 +183,7 @@ MAX_TAIL = 64 * 1024  # characters of an output among which its last lines are l
 MAX_TARGET = 2000  # characters of a target: more than any terminal is wide
 CACHED_DECISIONS = 1000  # kinds of events whose selection is remembered
 MAX_FILES = 10_000  # changed files that a summary tells apart
-MAX_DEPTH = 10  # sub-agents, one inside another, that indent a line, or stand in a report
+MAX_DEPTH = 10  # nested sub-agents that are indented, or shown in a report
 PROMPT_ROWS = 3  # of a prompt that are shown
 DIFF_ROWS = 20  # of an edit that --diff shows
 FAILURE_ROWS = 10  # of a call that failed
@@ -196,12 +196,12 @@ MAX_PARAGRAPH = 8000  # characters that are read as Markdown: brackets without e
 MAX_IMAGE, MAX_IMAGES = 1_000_000, 4  # bytes of an image on a page, and images of a call
 PROMPT_LINES, DIFF_LINES, OUTPUT_LINES = 10, 100, 10  # lines of each in a report
 PAGE_LINES, PAGE_TAIL = 200, 100  # the first and the last lines of a text on a page
-SLOW_MS = 1000  # of a call, from which on the times of a run's calls are drawn
+SLOW_MS = 1000  # once a call takes so long, a run's times are drawn as bars
 TITLE = 100  # columns of the title of a run or call
 REPORT_COLUMNS = 500  # of a line of output in a report
 ITEM_COLUMNS, FILE_COLUMNS = 240, 40  # of an action in a report, of a FILE in its contents
 MAX_NAMES = 20  # tools, or unknown types, that a summary tells apart
-SPARE_LEVELS = 100  # of nesting: for what decodes a line again, or writes it in another one
+SPARE_LEVELS = 100  # of nesting: for code that decodes a line again, or rewrites it
 MAX_DIGITS = 4000  # of an integer: the interpreter refuses to parse longer ones
 
 AGENTS = (
@@ -266,7 +266,7 @@ CLASSES_AROUND = regex(r"\A(?:Error: )?[A-Z]\w?: (?:\[(\w+)\] Error\Z|(\[\w+\] )
 
 
 def excerpt_reason(text: str) -> str:
-    """A reason on one line: of a stack trace its message."""
+    """A one-line reason: for a stack trace, its message."""
     text = JS_FRAMES.split(PYTHON_TRACE.sub("", text), maxsplit=1)[0].strip()
     return cut_middle(escape(" ".join(filter(None, map(str.strip, text.split("\n"))))), EXCERPT)
 
@@ -292,7 +292,7 @@ def first_names(names: Iterable[str]) -> str:
 
 
 def elements_in(text: str, name: str) -> list[str]:
-    """What the elements of a name hold."""
+    """Texts of the elements named so."""
     parts = (part.partition(f"</{name}>") for part in text.split(f"<{name}>")[1:])
     return [inner.strip() for inner, end, _ in parts if end]
 
@@ -301,7 +301,7 @@ SGR_CODES = regex("\x1b\\[[0-9]*m")
 
 
 def display_width(text: str) -> int:
-    """The number of terminal columns of a text without control characters but codes of style."""
+    """The terminal columns of a text whose only control characters are codes of style."""
     text = SGR_CODES.sub("", text) if "\x1b" in text else text
     return len(text) if text.isascii() else sum(map(char_width, text))
 
@@ -482,7 +482,7 @@ def spell_out(value: Any) -> str:
 
 @contextlib.contextmanager
 def spare_levels() -> Iterator[None]:
-    """What is read within is not too deep where it is decoded as a whole, or written again."""
+    """Keep levels spare, so that what is read here can be decoded whole, or written again."""
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(limit - SPARE_LEVELS)
     try:
@@ -892,7 +892,7 @@ HASHES_IN_JSON = regex(rb"#(?=#(?:vso|teamcity)?\[)", re.IGNORECASE)
 #
 # The command of --run, and limits of time on what is read.
 # A command in, the chunks of what it prints out, until it ends or a limit is reached. It must not
-# know events: the pipeline says what is open in them.
+# know events: the pipeline tells it what is open.
 
 TERM_SECONDS = 5  # between SIGTERM and SIGKILL
 LOOK_SECONDS = 0.1  # between two looks at what is open, while chunks arrive
@@ -900,8 +900,8 @@ LEFT_SECONDS = 1  # for what a command has started, and its pipe, once the comma
 
 
 class Activity(NamedTuple):
-    """What a stream shows so far. ``calls`` are open: what each is about. ``background`` names what
-    goes on there. ``over`` is how many runs have ended, or 0 while one is open."""
+    """What a stream shows so far. ``calls``: what each open call is about. ``background``: names of
+    what runs there. ``over``: how many runs have ended, or 0 while one is open."""
 
     calls: Mapping[int, Callable[[], str]]
     background: Sequence[str]
@@ -928,7 +928,7 @@ class Limits(Struct, eq=False):
     since: dict[Any, float] = {}  # an open call, or a state -> since when
     next_look: float = 0
     reached: str = ""  # the limit that failed what was open
-    gate: str = ""  # what ends the command at once
+    gate: str = ""  # why to end the command now
     stayed: bool = False  # the command did not leave after its last run
     ending: str = ""  # how the command failed by itself
 
@@ -994,8 +994,8 @@ class Limits(Struct, eq=False):
             yield self.since[LEFT] + (LEFT_SECONDS if over else self.grace), LEFT
 
 
-AFTER_RESULT = " after its result"  # a good one
-STAYED, LEFT = "stayed", "left"  # states of a command whose run is over, and that has ended itself
+AFTER_RESULT = " after its result"
+STAYED, LEFT = "stayed", "left"  # --run's command after its run: still there, or gone by itself
 
 
 class CannotStart(click.ClickException):
@@ -1011,10 +1011,9 @@ class CannotStart(click.ClickException):
 
 
 class Child:
-    """A command with a pipe for all that it prints, and a session of its own, which gets what
-    signals we get, and of which nothing is left in the end. It may read from our terminal, and is
-    not stopped for that. Raises CannotStart.
-    """
+    """A command with a pipe for its output, in a session of its own. All of it gets the signals
+    that we get, and none of it is left in the end. It may read our terminal without being stopped.
+    Raises CannotStart."""
 
     def __init__(self, command: Sequence[str], signals: Signals, limits: Limits) -> None:
         import subprocess
@@ -1035,7 +1034,7 @@ class Child:
         signals.patience += TERM_SECONDS + LEFT_SECONDS
 
     def chunks(self) -> Iterator[bytes]:
-        """What the command prints, until it ends or has to; then what it printed until then."""
+        """What the command prints until it ends or is ended, then what is left in the pipe."""
         yield from read_chunks(self.fd, self.signals, self.limits.wait, self.stop)
         self.leave()
 
@@ -1123,10 +1122,10 @@ class Event(Header, gc=False, rename="\x7f{}".format):  # no line has members of
     original: Internal = None  # the line of another agent, where that is printed in its place
     kind: Internal = "act"  # what it means for runs
     started: Internal = None  # of a completed call: the event that started it
-    run: Internal = None  # that it belongs to
+    run: Internal = None
     unprinted: Internal = False  # it only counts
     where: Internal = None  # its FILE:LINE
-    finished_call: Internal = None  # that it ends, while writers read it
+    finished_call: Internal = None  # only while writers read it
     stamp: Internal = None  # the time that another agent's line states
     redacted: Internal = None  # its words as they are shown, if redaction changes any
     hidden: Internal = None  # counts what redaction hid in it, by rule or class
@@ -1248,7 +1247,7 @@ def message_text(content: list[TextBlock] | str | None) -> str:
 
 
 def joined_text(content: Any) -> str:
-    """The same of a message that is decoded as a whole."""
+    """The same for a message that is fully decoded."""
     if isinstance(content, str):
         return content
     return "".join(as_text(block["text"]) for block in Node(content).each())
@@ -1288,13 +1287,13 @@ IMAGE = regex(rf'"(?:data:[\w/+.-]{{1,40}};base64,)?(?:{IMAGE_DATA})"'.encode())
 
 
 def is_prompt(event: Any) -> bool:
-    """Is it what the user asks, rather than what a sub-agent is told, and printed?"""
+    """Is it a prompt of the user's, not a sub-agent's, and printed?"""
     return event.type == "user" and event.parent_tool_use_id is None and not event.unprinted
 
 
 IN_THE_MIDDLE = "error_unfinished"  # the subtype of a result that no line of a session states
-# What a failed run needs, in a word for whoever starts it again: the first wording that is found. A
-# status of HTTP, or a phrase of its own: names of tests, places in files and counts hold both.
+# A word for what a failed run needs before it is started again: the first wording found. A bare
+# number or word isn't enough: names of tests, places in files and counts hold them, too.
 STATUS_CODE = (
     r"(?:\A\W*|\b(?:status|code|http|error|repeated|got|received|with)(?:/\d\.\d)?\W{{0,3}}"
     r"(?:code\W{{1,2}})?|\()(?:{})(?!\w|[:.,/-]\w)(?! (?:tests?|files?|lines?|times)\b)"
@@ -1332,7 +1331,7 @@ RUN_FAILURES = {
     "timeout": (
         rf"(?i){STATUS_CODE.format('504')}|\btim(?:ed|e)[ -]?out|ETIMEDOUT|deadline exceeded"
     ),
-    # The last word, or before whoever did it: what was aborted for a reason is another failure.
+    # At the end, or before `by`: what was aborted for a reason is another failure.
     "interrupted": (
         r"(?i)(?<!connection )(?:interrupted|\baborted|cancell?ed)(?: manually)?"
         r"(?:\W*(?:error\w*|success)?\Z| by )"
@@ -1364,7 +1363,7 @@ STOPS: dict[str, tuple[str | None, str]] = {
     }.items()
     for stop in stops.split()
 }  # fmt: skip
-# When it may be tried again, where the reason says after what time.
+# The wait before a retry, if the reason states it.
 RETRY_AFTER = regex(
     r"(?i)\b(?:retry|try again|wait|resets?)(?:[ -](?:again|after|in|for)){0,2}\W{1,2}(?:about )?"
     r"((?:\d{1,9}(?:\.\d{1,9})? ?(?:ms|milliseconds?|[smhd]|sec(?:ond)?s?|min(?:ute)?s?|hours?"
@@ -1374,7 +1373,7 @@ UNITS = {"ms": 1, "mil": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_
 
 
 def retry_after(reason: str) -> int | None:
-    """After how many milliseconds a run may be tried again, if its reason says so."""
+    """The milliseconds to wait before a retry, if the reason states them."""
     if not (told := RETRY_AFTER.search(reason)):
         return None
     parts = re.findall(r"([0-9.]{1,19}) ?([a-z]+)", told[1].lower())
@@ -1407,7 +1406,7 @@ REASONS = {
 
 
 def call_of(event: Event) -> dict[str, Any]:
-    """What the line of a call says of it."""
+    """The ``tool_call`` of a line."""
     return as_object(details(event).get("tool_call"))
 
 
@@ -1520,8 +1519,8 @@ def first_line_arg(name: str) -> Target:
 
 
 def command_arg(args: dict[str, Any], here: str) -> str:
-    """A command as it runs: without the shell that an agent wraps around it, and without the change
-    to the directory where the run is anyway. Many lines would differ in nothing else."""
+    """A command without the agent's shell wrapper, and without a `cd` to the run's own directory:
+    else many lines would differ in nothing else."""
     command = first_text(as_command(args.get("command"))).strip()
     if wrapped := WRAPPED.fullmatch(command):
         command = unquote(wrapped[1] or wrapped[2])
@@ -1650,7 +1649,7 @@ class FinishedCall:
 
     def __init__(self, event: Event, start: OpenCall = NOT_BEGUN, cwd: str = "") -> None:
         self.event, self.start = event, start
-        self.cwd = cwd  # of its run
+        self.cwd = cwd
         tool, self.body = tool_of(event)
         self.result = as_object(self.body.get("result"))
         self.variant = variant_of(self.result)
@@ -1787,7 +1786,7 @@ class FinishedCall:
 
     @functools.cached_property
     def returned(self) -> str:
-        """Of a failure, what its reason doesn't say."""
+        """What it returned, less a failure's reason."""
         if self.tool == "shell":
             return self.printed
         if self.status != "ok":
@@ -1881,7 +1880,7 @@ def line_counts(call: FinishedCall) -> tuple[int | None, int | None]:
 
 
 def changes_nothing(call: FinishedCall) -> bool:
-    """Does an edit say that no line of its file is another? A file without a line can be new."""
+    """Does an edit say that it changed no line? An empty file may still be new."""
     return call.tool == "edit" and line_counts(call) == (0, 0)
 
 
@@ -2134,23 +2133,23 @@ class Source:
         self.head = b""  # its first bytes, but blanks
         self.has_run_begun = False  # an event has opened a run, as an end alone does not
         self.prose = ""  # the last line of prose since a run ended, usually why the next one fails
-        self.due = ""  # what its last line begins, and the next one may go on with
+        self.due = ""  # what its last line began and the next may continue
         self.rejected = 0  # lines since the last end of a run
-        # The last of them that nobody has looked at, each with the reason for damage.
+        # The last ones that nobody has looked at, each with how it is damaged.
         self.waiting = collections.deque[tuple[str | None, bytes]](maxlen=KEPT_PROSE)
         self.runs = 0  # that began in it
-        self.has_lines_of_run = False  # more than one: it was not the end alone
+        self.has_lines_of_run = False  # more than an end alone
         self.has_run = self.is_saved = False
         self.elsewhere = ""  # the place of the first event that is wrapped in another way
         self.copies: list[str] = []  # where its runs stand in other FILEs
         # Of agents that are known, by the session or what else they may belong to; the others.
         self.outside: dict[object, Outside] = {}
         self.unknown: dict[str, float] = {}  # by type
-        self.untyped = 0  # of the others: objects without a type that are no lines of a log
+        self.untyped = 0  # others without a type that are no lines of a log
         self.error = ""  # the message of the last error among them
 
     def with_head(self, arriving: Iterable[bytes]) -> Iterator[bytes]:
-        """The same chunks, of which the first bytes are noted."""
+        """The same chunks; notes their first bytes."""
         for chunk in arriving:
             if len(self.head) < HEAD:
                 self.head = (self.head + chunk[:HEAD]).removeprefix(BOM).lstrip(BLANKS)
@@ -2163,16 +2162,16 @@ class Source:
         return self.has_run or not self.looks_like
 
     def is_only_head(self) -> bool:
-        """Is it the head of a saved session? A line alone is no run of that."""
+        """Is it only the head of a saved session? That one line is no run."""
         return self.is_saved and not self.has_lines_of_run
 
     def unexplained(self) -> list[Outside]:
-        """Events of agents that are known for which there is no run."""
+        """Events of known agents that belong to no run."""
         groups = self.outside.items()
         return [one for name, one in groups if name is not None or not self.has_run]
 
     def is_unknown_agents(self) -> bool:
-        """Is it no agent's that is known? An end alone doesn't explain many types."""
+        """Is it an unknown agent's? A lone end doesn't explain many types."""
         only_ends = self.has_run and not self.has_lines_of_run
         many = max(len(self.unknown), self.untyped) >= LINES_OF_AN_AGENT
         return bool(self.unknown) and (not self.has_run or (only_ends and many))
@@ -2180,7 +2179,7 @@ class Source:
 
 # Prose that is no reason for a failure: marks alone, such as the bracket behind a reason.
 MARKS = regex(r"\W*\Z")
-# What stands in a stack trace behind its message.
+# What follows the message in a stack trace.
 FRAME = regex(
     r"at \S.*[:(]|Node\.js v[0-9]|\.\.\. [0-9]+ more|note: run with|goroutine [0-9]+ \["
     r"|\S+\.go:[0-9]+|\w[\w./*()]*\(.*\)\Z|exit status [0-9]+\Z"
@@ -2220,8 +2219,7 @@ class Reporter:
         self.has_error = not self.write(line) or self.has_error
 
     def write(self, line: bytes) -> bool:
-        """Write a line; False on a full disk. Who has closed stderr, or reads it no more, doesn't
-        want it."""
+        """Write a line; False if the disk is full. If stderr is closed, nobody wants it."""
         self.out.write_lines()
         self.out.last.erase()
         try:
@@ -2419,7 +2417,7 @@ def line_frames(arriving: Iterable[bytes], limit: int) -> Iterator[Frame]:
             if tail.tell() > limit:
                 yield tail.getvalue(), Rejected(too_long(limit))
                 tail, cut = io.BytesIO(), True
-    except Interrupted:  # a line may lack nothing but its end
+    except Interrupted:  # a last line may lack only its LF
         if not cut and decoded(tail.getvalue()) is not None:
             yield tail.getvalue()
         raise
@@ -2440,7 +2438,7 @@ def document_frames(frames: Iterable[Frame], limit: int) -> Iterator[Frame]:
 
     An object ends with the brace that closes it, outside its strings, which hold no line break.
     """
-    text, depth, cut = bytearray(), 0, False  # of the open object; was its begin rejected?
+    text, depth, cut = bytearray(), 0, False  # the open object; was its start rejected?
     for frame in frames:
         if isinstance(frame, tuple):
             yield bytes(text) + frame[0], frame[1]
@@ -2564,8 +2562,8 @@ def holds_event(text: bytes, layers: int = MAX_LAYERS) -> bool:
 
 
 def says_kind(line: Mapping[str, Any]) -> bool:
-    """Do members say what a line is? Nearly always by a type; else by whose words they hold, by an
-    event that is the name of one of them, or as a message of JSON-RPC."""
+    """Does a line say what it is: by its type, else by a role, by an event that names one of its
+    members, or as JSON-RPC?"""
     if "type" in line:
         return isinstance(line["type"], str)
     speaks = "role" in line and line.keys() & {"content", "message", "tool_calls"}
@@ -2602,8 +2600,8 @@ MOVES = b"ABCDEFGHJKf"
 
 
 def stripped(line: bytes) -> bytes:
-    """A line without blanks, codes for a terminal, the NULs of a log that was truncated while it
-    was written, and what a terminal draws over, as a bar of progress without an end of line."""
+    """A line without blanks, terminal codes, NULs (of a log that was truncated while it was
+    written), and what a terminal draws over, such as a progress bar without a line end."""
     text = line.removeprefix(BOM)
     if b"\x1b" in text:
         text = TERMINAL_CODES.sub(lambda code: b"\r" * ((code[1] or b"m") in MOVES), text)
@@ -2967,7 +2965,7 @@ class ForeignCall(Struct, gc=False):
         ] or [self]
 
 
-# What a command is given to run in the background, and what it returns while it runs.
+# What puts a command in the background, and what it returns while it runs.
 BACKGROUND_ARGS = "run_in_background is_background background isBackground fireAndForget".split()
 STILL_RUNS = regex(r"<command with shellId: \S{1,40} is still running[^<>]{1,400}>\s*\Z")
 
@@ -3146,7 +3144,7 @@ class Said:
         return "" if pieces else text.removeprefix(before)
 
     def forget(self, parent: str | None) -> None:
-        """Nothing that comes is the whole of these pieces."""
+        """No whole text of these pieces will follow."""
         for kind in ("thinking", "assistant", "user"):
             self.pieces.pop((kind, parent), None)
 
@@ -3177,8 +3175,7 @@ class Counted:
             self.models += (model,)
 
     def other_models(self, stated: Sequence[str]) -> list[str] | None:
-        """All models, as the result states them or as messages do, if they are more than the one
-        that the init states."""
+        """All models, by the result or by messages, unless the init's is the only one."""
         used = [*(stated or self.models)]
         return None if used in ([], [self.first_model]) else used
 
@@ -3284,7 +3281,7 @@ SAID = {
 
 
 class Translator:
-    """Translates one conversation with an agent: a few moves make events of ours of its lines.
+    """Translates a conversation with an agent: a few moves turn its lines into our events.
 
     Each agent's class overrides ``read``, which makes the moves of a line. What it remembers of a
     run are the attributes in ``of_run``: the next one begins with those of the class.
@@ -3304,18 +3301,18 @@ class Translator:
     places = fragments = places_in()
     names_session: ClassVar[Mapping[str | None, str]] = {}
     init_names = named_late = takes_strays = False
-    tells = b""  # what lines of delta types hold that state tokens
+    tells = b""  # what shows that a delta's line states tokens
     saved = False  # is it a session that the agent saved? No line ends its runs.
     clocks = False  # lines are written when things happen: calls that overlap state their times
-    names_servers = False  # do names of tools that have no counterpart begin with their server's?
+    names_servers = False  # do names of unknown tools begin with their server's?
     exit_code = ""  # an expression for the last line of a command's output, which states its status
-    good_stops: Collection[str] = ()  # if given: reasons to stop that are none of a failure
+    good_stops: Collection[str] = ()  # if given: reasons to stop that are no failure
     stop_member = "stopReason"  # that states the reason
     reason: Any = None  # why the agent stopped, as it says
     of_run: tuple[str, ...] = ()
 
     def in_background(self) -> Iterable[str]:
-        """The names of what goes on in the background when a run has ended."""
+        """The names of what still runs in the background after a run's end."""
         return ()
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
@@ -3337,7 +3334,7 @@ class Translator:
         # The current run, or the last one.
         self.begun = False
         self.latest = ""  # the type of its last event, but errors, notices, and sub-agents' events
-        self.silent_reason = ""  # why a success is none, if the agent says or does no more
+        self.silent_reason = ""  # why a success isn't one, unless the agent goes on
         self.forget_run()
 
     def forget_run(self) -> None:
@@ -3377,7 +3374,7 @@ class Translator:
         return self.begun and self.latest != "result"
 
     def goes_on_as(self, _line: Node, _name: str) -> bool:
-        """Does a line that names another session go on with this one?"""
+        """Does a line that names another session continue this one?"""
         return False
 
     @property
@@ -3582,9 +3579,9 @@ class Translator:
             self.add(Answer(each, content, failed, until=self.stamp, **more).line())
 
     def end(self, error: Any = None, /, *, subtype: str | None = None, **members: Any) -> None:
-        """End the run: as an error if one is given, or with another subtype ("": none). A success
-        that is none becomes an error; an error states its word. A ``session_id`` is one that only
-        the last line names."""
+        """End the run: as an error if one is given, or with another subtype ("": none). A false
+        success becomes an error; an error states its word. ``session_id``: one that only the last
+        line names."""
         counted, session = self.counted, self.session
         if subtype is None:
             subtype = "error" if error else "success"
@@ -3615,9 +3612,8 @@ class Translator:
 
     def flaw(self, result: Any) -> Flaw | None:
         """Why a result that says success, with these members, isn't one: something stopped the
-        agent, which has said and done nothing since; or it never did, and took no tokens; or its
-        last words are an error of its host's, which took none; or it stopped for another reason
-        than that it was done."""
+        agent, and nothing followed; it never did anything, and took no tokens; its last words are
+        its host's error, which took none; or it stopped for a reason other than being done."""
         answer, (words, tokens) = result["result"], self.last_words(result)
         reason = self.silent_reason
         silent = not answer or (isinstance(answer, str) and answer.strip() in ("", reason))
@@ -3710,7 +3706,7 @@ class Saved(Translator):
     """A session that an agent saved: a prompt opens a run, and the next one ends it."""
 
     saved = True
-    answer_due = False  # the agent's last message goes on
+    answer_due = False  # the agent has yet to answer
     took: int | None = None  # the run's milliseconds, if a line says so
 
     def finish(self) -> None:
@@ -3755,7 +3751,7 @@ class Saved(Translator):
             self.end(error, **members)
 
     def imply(self) -> None:
-        """No line says what the last event does: where the agent's own are printed, it is none."""
+        """No line states the last event: where the agent's own lines are printed, it isn't."""
         self.events[-1].unprinted, self.events[-1].original = self.maker.native, None
 
 
@@ -3801,7 +3797,7 @@ SAVED_TYPES = word_set(
 CLAUDE_INIT = {"permission_mode": "permissionMode"} | {
     name: name for name in "apiKeySource cwd model permissionMode tools mcp_servers".split()
 }
-COSTS_GO_ON = [2, 1, 277]  # the version from which on a process states those before it, too
+COSTS_GO_ON = [2, 1, 277]  # from this version on, costs include those of processes before
 
 
 class Claude(Translator):
@@ -3828,9 +3824,9 @@ class Claude(Translator):
     by_schema = False  # a schema is given for the answer
     last_call: str | None = None  # the tool that the agent itself used last
     stopped_agent = ""  # a sub-agent in the background; the agent said nothing since
-    words_of_host = ""  # in the agent's place, who wrote nothing since
+    words_of_host = ""  # in the agent's place, silent since
     host_failed = False  # they are an error
-    resets: int | None = None  # when a limit ends that was reached, in seconds since 1970
+    resets: int | None = None  # when the limit reached resets, in seconds since 1970
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         super().__init__(maker, session)
@@ -3915,8 +3911,8 @@ class Claude(Translator):
                 self.make("system", subtype, call_id=call, **self.background.pop(call), **took)
 
     def start_task(self, call: ForeignCall, task: Any, member: str, argument: str) -> None:
-        """Note what a call started in the background: lines tell its end, which has a member for
-        what it is about, as an argument of the call says."""
+        """Note a task that a call started in the background. What it is about is an ``argument`` of
+        the call, and a ``member`` of its end."""
         task, about = as_text(task), as_text(call.args().get(argument))
         if task:  # else it would be each call's that names none
             self.tasks[task], self.titles[task] = call.id, about
@@ -3934,6 +3930,7 @@ class Claude(Translator):
             self.end(flaw[0], failure=flaw[1])
 
     def message(self, role: str, line: Node) -> None:
+        """A message of the agent's, a prompt, or what the host wrote in place of either."""
         message = Node(line["message"])
         content = message["content"]
         heard = joined_text(content) if role == "user" else ""
@@ -3941,7 +3938,7 @@ class Claude(Translator):
         if printed and not self.ended:
             self.silent_reason = printed[2].strip() if printed[1] == "stderr" else ""
         if not self.saved and heard and (printed or line["isSynthetic"] is True):
-            self.event.kind = RUNLESS  # what a hook, a summary or a command of the host says
+            self.event.kind = RUNLESS  # from a hook, a summary or a host command: no run
             return
         marks = line["error"], line["is_api_error_message"], line["isApiErrorMessage"]
         failed = role == "assistant" and any(marks)
@@ -3955,7 +3952,7 @@ class Claude(Translator):
         self.blocks(role, line, content)
 
     def follow_message(self, line: Node, message: Node) -> None:
-        """Note of a message of the agent's what the end of its run needs."""
+        """Note what the run's end needs of an agent's message."""
         if self.parent is None:
             self.final, self.stopped_agent, self.words_of_host = line, "", ""
             self.resets = None
@@ -4007,9 +4004,9 @@ class Claude(Translator):
                     self.silent_reason = ""  # it may be an act, of a kind that is new
 
     def hear_host(self, text: str, error: Any, *, failed: bool) -> None:
-        """What the host writes in the model's place is no word of the agent's, no answer and no
-        act: an error, or a message of no model. That it states no tokens proves nothing: behind a
-        proxy, good messages state none."""
+        """What the host writes in the model's place, an error or a notice, is neither words, answer
+        nor act of the agent. Zero tokens don't prove it: behind a proxy, real messages state
+        none."""
         self.host_failed = failed or ERROR_ANSWER.match(text) is not None
         if self.parent is None:
             self.words_of_host = text
@@ -4038,8 +4035,8 @@ class Claude(Translator):
             self.counted.unknown.pop(self.streamed[self.parent], None)
 
     def result(self, line: Node) -> None:
-        """Only the subtype success without is_error succeeds; an error keeps its members. Sometimes
-        one follows a result without any line before it, or any work behind it."""
+        """Only the subtype success without is_error succeeds; an error keeps its members. An error
+        may follow a result, with no line or work in between."""
         own, subtype = {**line.value}, self.event.subtype
         if (
             self.ended
@@ -4070,8 +4067,8 @@ class Claude(Translator):
             self.last_call = None
 
     def flaw(self, result: Any) -> Flaw | None:
-        """Neither does a run succeed that the model or the host stopped, that lost a sub-agent, or
-        that owes the answer by a schema; nor does an error of the host become an answer."""
+        """A run fails, too, if the model or the host stopped it, if it lost a sub-agent, or owes an
+        answer by a schema; and a host's error is no answer."""
         answer = as_text(result["result"]).strip()
         if flaw := super().flaw(result):
             return flaw
@@ -4091,7 +4088,7 @@ class Claude(Translator):
         yield "terminal_reason", result["terminal_reason"]
 
     def unanswered(self) -> Flaw | None:
-        """Why work goes on that the agent never came back to, if it does."""
+        """What the agent left going and never came back to, if anything."""
         if self.stopped_agent:
             what = "a sub-agent in the background was stopped before it ended"
             return f"{what}: {self.stopped_agent}", "unfinished"
@@ -4100,8 +4097,8 @@ class Claude(Translator):
         return None
 
     def last_words(self, result: Any) -> tuple[str, int | None]:
-        """The same by the last line; of a saved session nothing else is asked, since not each
-        output adds up tokens."""
+        """The same by the last line; for a saved session only that: not every output sums up
+        tokens."""
         line = self.final
         words = content_text(line["message.content"]).strip()
         answer, tokens = super().last_words(result)
@@ -4149,7 +4146,7 @@ def task_of(tool: str, given: Any) -> str:
     return next((as_text(args[key]) for key in args if key.endswith("_id")), "")
 
 
-MAX_PER_TOKEN = 8  # characters of a message: more than that were not counted yet
+MAX_PER_TOKEN = 8  # characters: a message with more is not fully counted yet
 BACKGROUND_ID = regex(r"Command running in background with ID: (\w+)")
 SYNTHETIC = "<synthetic>"  # the model of messages that the host wrote
 
@@ -4160,7 +4157,7 @@ DIAGNOSTIC = "[ede_diagnostic]"  # begins the error of a run that ended in the m
 
 
 def was_interrupted(result: Node) -> bool:
-    """Does a result say that somebody stopped the run? Older versions only don't say otherwise."""
+    """Was the run aborted? Older versions state no reason, and then only print diagnostics."""
     reason, errors = as_text(result["terminal_reason"]), as_list(result["errors"])
     texts = map(as_text, errors or [result["result"]])
     diagnosed = all(text.startswith(DIAGNOSTIC) for text in texts)
@@ -4277,7 +4274,7 @@ class SavedClaude(Saved, Claude):
             self.ask_all(content_text(line["attachment.prompt"]))  # typed while the agent worked
 
     def goes_on_as(self, line: Node, name: str) -> bool:
-        """Has the session another ID from here on? A run keeps the one with which it began."""
+        """Does the session get a new ID here (resumed)? An open run keeps its first one."""
         parent = line["parentUuid"]
         if goes_on := parent is not None and parent == self.last_line:
             self.next_session = name
@@ -4791,7 +4788,7 @@ CODEX_HEAD = regex(
     r"Wall time:? ([0-9.]{1,20}) seconds\n"
     r"(?:Process exited with code (-?[0-9]{1,9})\n)?(Process running .*\n)?(?:.*\n){0,3}?Output:\n"
 )
-CODEX_FAILED = regex(  # a literal behind a repeat is found fast, unless it stands for more
+CODEX_FAILED = regex(  # a literal after a repeat is found fast, unless case is ignored
     r"(?i:apply_patch verification failed|(?:failed to|unsupported call|tool call error)\b"
     r"|aborted by user|rejected by (?:the )?user)|.{0,80}rejected by (?:the )?user"
 )
@@ -4949,7 +4946,7 @@ class OpenCode(Translator):
         return self.in_turn and (self.fatal_error or self.reason or "tool-calls") != "tool-calls"
 
     def stop_reasons(self, result: Any) -> Iterable[tuple[str, Any]]:
-        """Some say nothing, unless nothing was said or done."""
+        """Some say nothing, unless the step was empty."""
         told = self.void or self.reason not in ("unknown", "other")
         return super().stop_reasons(result) if told else ()
 
@@ -4965,7 +4962,7 @@ class OpenCode(Translator):
             self.report_error(what)
 
 
-GOING_ON = (None, "tool-calls")  # why a step finished that others follow
+GOING_ON = (None, "tool-calls")  # reasons after which other steps follow
 
 
 class Droid(Translator):
@@ -4976,7 +4973,7 @@ class Droid(Translator):
     names_session: ClassVar = {"": "sessionId"}
     exit_code = r"\[Process exited with code (-?[0-9]{1,9})\]\s*\Z"
     thought: Any = None  # the last thought's ID: a thought may come twice
-    failed = False  # the loop stated its error; what the command says after it is no other one
+    failed = False  # the loop stated its error; the command only repeats it
 
     def read(self, line: Any) -> None:
         kind = self.event.type
@@ -5184,7 +5181,7 @@ class Pi(Saved):
     due = False  # the run has ended, unless a retry follows
     busy = False  # an agent_start had no agent_end yet
     stopped = False  # the last line ended the last turn: some versions add no agent_end
-    failures = ("error", "aborted")  # stop reasons
+    failures = ("error", "aborted")
     saved = False  # until a line shows it
     exit_code = r"Command exited with code (-?[0-9]{1,9})\s*\Z"
 
@@ -5582,7 +5579,7 @@ class Cline(Translator):
             self.returned(event)
 
     def returned(self, event: Any) -> None:
-        """What came back: for each thing that was asked for, how it went."""
+        """What came back: how each thing that was asked for went."""
         output = event["output"]
         parts = Node(output).each() or [Node(output)]
         failed = any(part["success"] is False or part["error"] is not None for part in parts)
@@ -5976,8 +5973,8 @@ def recognize(line: dict[str, Any]) -> str | None:
 
 
 def lacks_signs(event: Event, agent: str) -> bool:
-    """Do an agent's lines of this type hold more than this one, which shows no agent? Of messages,
-    of lines with a subtype, and of those without a type or an event, not all do."""
+    """Do this agent's lines of this type show signs? This one has none. Messages, lines with a
+    subtype, and lines without type or event may lack them."""
     kind = event.type or ("-" if "event" in details(event) else "")
     return not event.subtype and kind not in MESSAGE_TYPES and has_signs(kind, agent)
 
@@ -5995,7 +5992,7 @@ def has_signs(kind: str, agent: str) -> bool:
 
 @functools.lru_cache(maxsize=CACHED_DECISIONS)
 def signs_of(kind: str | None, subtype: str) -> list[tuple[str, frozenset[str], list[str]]]:
-    """The rows of AGENT_SIGNS for a type of lines."""
+    """AGENT_SIGNS for a type: agent, members required, other tests."""
     rows, names = [], (kind or "", f"{kind}/{subtype}")
     for types, agent, *tests in rows_of_signs():
         if types == "-" if kind is None else fits(names, types):
@@ -6095,8 +6092,8 @@ def wraps_event(event: Event) -> bool:
 
 
 def is_empty(event: Event) -> bool:
-    """Does an event of a type that is Cursor's lack what makes it one? Chats that Gemini CLI and
-    Grok Build save have the types, and nothing else of it: nothing here reads them."""
+    """Does an event with a type of Cursor's lack its other members? Chats saved by Gemini CLI and
+    Grok Build share only the types: nothing here reads them."""
     needs = {"user": "message", "assistant": "message", "system": "subtype"}.get(event.type or "")
     return needs is not None and details(event).keys().isdisjoint((needs, "session_id"))
 
@@ -6111,8 +6108,8 @@ TRANSLATORS: dict[str, type[Translator]] = {"amp": Claude, "qwen": Claude} | {
 
 
 def form_of(kind: type[Translator], event: Event) -> type[Translator]:
-    """What reads the form of an agent's line: that of its stream, of another kind of stream, or of
-    a session that it saved."""
+    """The translator for a line of an agent: of its stream, of another kind of stream, or of a
+    saved session."""
     own = details(event).keys()
     if kind is Claude and (event.type in SAVED_TYPES or "sessionId" in own):
         return SavedClaude
@@ -6179,7 +6176,7 @@ class Run:
         self.failure: str | None = None  # a word for that, or for the reason
         self.retry_ms: int | None = None  # after so long it may be tried again
         self.called = 0  # calls that it has begun
-        self.counted = Counted()  # what it took, as its lines state it so far
+        self.counted = Counted()
         self.last_act = ""  # the type of its last call or words, where --fail-unless may ask
         self.nobodys = ""  # where a result stands that names no session
         self.over = ""  # which of them, or of its tokens, were too many
@@ -6242,7 +6239,7 @@ class Runs:
         self.matches: Matches = {}  # of --fail-on, outside any run
         self.file = Source("")
         self.line = b""  # the current one, as it was read
-        self.lines = 1  # that make the current event, unless they have made one before
+        self.lines = 1  # input lines to count with this event: a line counts once
         self.shows_agent = False  # does the current line?
         self.missing_ends: list[Event] = []  # for runs that ended without an event
         self.failures: list[tuple[Run, str]] = []  # messages that follow the output of their runs
@@ -6374,7 +6371,7 @@ class Runs:
         return f"{named} {excerpt(self.redacted(target, 'command', run))}".strip()
 
     def open_calls(self, run: Run) -> list[str]:
-        """What a run that was ended had begun: one sentence, or none."""
+        """The calls that an ended run left open: one phrase, or none."""
         if not run.calls:
             return []
         named = first_names(map(self.describe, run.calls.values()))
@@ -6391,7 +6388,7 @@ class Runs:
             run.from_end = str(run.number - in_file - 1)
         if session.translator.settled and run.first_ms:
             self.find_copy(session, run)
-        # An init behind what an agent does is another run's.
+        # An init after an act begins another run.
         run.begun = event.type in ACT_TYPES
         run.unmet = [*self.fail_unless]
         self.check_selectors(event, run.matches)
@@ -6415,13 +6412,13 @@ class Runs:
         remember(self.saved_runs, first, place, MAX_RUNS)
 
     def name(self, run: Run) -> None:
-        """A line states the session of a run."""
+        """Label a run by its session's ID."""
         if run.session:
             run.label = self.reporter.redaction.identity(run.session)
             run.short = self.short_label(run.label)
 
     def short_label(self, label: str) -> str:
-        """As many of its first characters as no session before began with; a marker stays whole."""
+        """Its shortest prefix that no earlier session has; a marker stays whole."""
         size, whole = SESSION_PREFIX if "[" not in label else len(label), hash(label)
         if len(self.labels) > MAX_RUNS:
             self.labels.clear()
@@ -6469,7 +6466,7 @@ class Runs:
                     run.nearly[choice.text] = f": {self.redacted(why, 'command', run)}"
 
     def check_denials(self, run: Run, event: Event) -> None:
-        """Match the calls that failed, and of which only the result says that they were denied."""
+        """Match failed calls that only the result shows to be denied."""
         for denial in Node(details(event)).each("permission_denials") if run.failed else ():
             identity = as_text(denial["tool_use_id"])
             if call := run.failed.pop(identity, None):
@@ -6600,7 +6597,7 @@ class Runs:
             yield event
 
     def end_input(self) -> None:
-        """Say with a summary which gates have seen nothing of theirs."""
+        """With a summary: say which gates matched nothing."""
         for choice in self.fail_on if not self.tells else ():
             if choice.text not in self.matched:
                 seen = plural(self.seen[choice.kind()], choice.kind())
@@ -6614,8 +6611,8 @@ COMMAND_END = "command"  # the type of an event that stands for the failure of -
 
 
 def implied_end(run: Run | None) -> Event:
-    """What stands for the end of a run that no line states, with what it took so far; without one,
-    for that of the input."""
+    """The event for a run's end that no line states, with what the run took so far; without a run,
+    for the input's end."""
     took: dict[str, Any] = {}
     if run is not None:
         took = {"usage": run.counted.usage(), "total_cost_usd": run.counted.dollars}
@@ -6739,8 +6736,8 @@ class Sessions:
                 types, name, run, tells = self.going_on = self.go_on(session, stated)
 
     def go_on(self, session: Session, name: str | None) -> GoingOn:
-        """What needs no look at it while it follows a line of a session: acts of Cursor's, and
-        deltas of others that nobody reads. What else it holds goes on in the run that is begun."""
+        """Which lines need no look after one of this session: acts of Cursor's, and unread deltas
+        of others. They just belong to the run that is begun."""
         run, translator = session.run, session.translator
         if not (run and run.begun) or run.error:  # until it is overcome
             return NOT_GOING_ON
@@ -6802,7 +6799,7 @@ class Sessions:
         return self.enter(current), False
 
     def session_shown(self, event: Event, agent: str) -> Session:
-        """The session of an event that shows its agent."""
+        """Find or make the session of an agent's event."""
         kind, current = form_of(TRANSLATORS[agent], event), self.current
         name, stated = kind.session_in(event), details(event).get("converted_from")
         agent = stated if stated in AGENTS else agent
@@ -6829,13 +6826,13 @@ class Sessions:
         return session
 
     def named_by_its_end(self, event: Event) -> Session | None:
-        """The session in Cursor's vocabulary of which only the last line states the name."""
+        """The session in Cursor's vocabulary that only its last line, this one, names."""
         if event.type != "result" or not event.session_id:
             return None
         late = [one for one in self.last.values() if one.run and not one.translator.translates]
         if recognize(details(event)) in (None, Cursor.name):
             late.sort(key=lambda one: one.key is None)
-        else:  # of a conversion it may look so
+        else:  # a conversion may look foreign
             late = [one for one in late if one.key is not None]
         return next((one for one in late if one.key is None or one.origin.named_late), None)
 
@@ -6969,8 +6966,8 @@ class Sessions:
         yield implied_end(None)
 
 
-# Types of lines, the session that they name, and its run: they only count in it, or go on in it,
-# but for those that hold some bytes.
+# Types of lines that only count in a run, or continue it; the session that they name; the run; and
+# bytes that exempt a line.
 GoingOn: TypeAlias = "tuple[Sequence[str | None], str | None, Any, bytes]"
 NOT_GOING_ON: GoingOn = ((), None, None, b"")
 
@@ -6981,7 +6978,7 @@ def session_key(name: str | None) -> str | int | None:
 
 
 def is_strangers_end(event: Event, session: Session) -> bool:
-    """Does an end not name the session of an open run, whose agent's ends always name theirs?"""
+    """Does an end fail to name this session, though its agent's ends always do?"""
     named = session.key and not (session.anonymous or event.session_id)
     if not (named and session.run) or event.type not in session.translator.named_ends:
         return False
@@ -7333,8 +7330,8 @@ class Notes:
         self.total.add(totals)
 
     def added(self, stated: float | None, place: tuple[Any, ...]) -> float | None:
-        """What a run added to a number of its session, which is stated of all its runs so far. A
-        new process counts from 0."""
+        """A run's part of a number that is stated for all runs of its session so far. A new process
+        counts from 0."""
         if not stated or not place[0]:
             return stated
         before = self.so_far.get(place, 0)
@@ -7371,15 +7368,15 @@ class UnclearError(ValueError):
     """What a command line runs can't be told from it."""
 
 
-UNKNOWN = "\0"  # stands before what a shell puts in: a variable, a list in braces, names of files
+UNKNOWN = "\0"  # precedes what a shell expands: variables, braces, file names
 
 
 ANY_WORD = "\1"  # a program that isn't known
 
 
 class ShellCommand(NamedTuple):
-    """A command: its program without directory, and what follows. ``hidden``: what hides its status
-    in that of its line, or "" if it has ended well if its line has."""
+    """A command: its program without directory, and what follows. ``hidden``: what keeps its
+    failure from failing the line, or ""."""
 
     words: Sequence[str]
     hidden: str
@@ -7430,7 +7427,7 @@ def read_line(line: str) -> Sequence[ShellCommand]:
 
 
 def in_turn(commands: Iterable[ShellCommand]) -> Iterator[ShellCommand]:
-    """Commands, with what those before them do to what they mean."""
+    """Commands in turn: earlier ones may change what others mean."""
     import posixpath
 
     changed, replaced, directory = "", ShellCommand((), ""), ""
@@ -7502,7 +7499,7 @@ def substitutions_in(text: bytes) -> Iterator[ShellCommand]:
 
 UNREAD = regex(r"(?<!\\)`|\$\(")  # a substitution
 QUOTED_END = regex(r"\s*[\w-]*[\"'\\]")  # the end of a document whose text nothing is done to
-# What is the input of a command: the text of a document, or UNKNOWN; None if nothing is redirected.
+# A command's input: a document's text, or UNKNOWN; None if nothing is redirected.
 Fed: TypeAlias = "str | None"
 
 
@@ -7549,8 +7546,8 @@ def joined_in_document(node: Any) -> str:
 
 
 def inner_parts(node: Any) -> Iterator[tuple[Any, str, bool]]:
-    """The parts of a node, each with what hides its status, and whether it is fed. The last command
-    tells, and what precedes it in a chain of &&; nothing else does."""
+    """The parts of a node, each with what hides its status, and whether it is fed. Only the last
+    command, and a chain of && before it, decide the status."""
     kind, parts = node.type, node.children
     kinds = [part.type for part in parts]
     named = [at for at, part in enumerate(parts) if part.is_named and part.type != "comment"]
@@ -7574,7 +7571,7 @@ def excerpt_of(node: Any) -> str:
 
 
 def changes_line(program: str, *rest: str) -> bool:
-    """May a command end its line well, before what follows, or give that another meaning?"""
+    """May a command end its line early with success, or change what the rest means?"""
     if program in ("exit", "return"):
         return rest[:1] == () or re.fullmatch("0*[1-9][0-9]*", rest[0]) is None
     if program == "exec":
@@ -7589,7 +7586,7 @@ def source_of(node: Any) -> str:
 
 
 def word_of(node: Any) -> str:
-    """A word without its quotes. What a shell puts in stays as it is spelled, behind UNKNOWN."""
+    """A word without quotes. What a shell expands stays as it is spelled, after UNKNOWN."""
     text = source_of(node)
     if node.type == "translated_string":
         return word_of(node.children[-1])
@@ -7773,7 +7770,7 @@ def completed_words(program: str, rest: Sequence[str]) -> list[str]:
 
 
 def hidden_by(program: str, rest: Sequence[str]) -> str:
-    """Why what a program starts may fail though that doesn't."""
+    """Why a program may succeed though what it starts fails."""
     detached = DETACHED.get(plain_name(program), r"\0")
     own = next((word for word in rest if re.fullmatch(detached, word)), "")
     return f"{program} {own}" if own else program if program in HIDES_STATUS else ""
@@ -8041,7 +8038,7 @@ class Term(NamedTuple):
         return unclear and not self.negated and any(map(self.may_fit, names))
 
     def may_fit(self, name: str) -> bool:
-        """Could it match, with what a shell puts in? If its begin is that of the glob."""
+        """Could it match once a shell expands it: does it begin like the glob?"""
         known, unknown, rest = name.partition(UNKNOWN)
         if self.key == "path" and rest.startswith("/"):  # below a directory that no line states
             parts = rest.split("/")
@@ -8617,7 +8614,7 @@ KEY_BEGUN = regex(rb"-----BEGIN [A-Z0-9 ]*\Z")
 PEM_END = regex(rb"-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----")
 
 
-# What is said of one, or looks for one, has no line of base64 near to it: names have few digits.
+# Prose about a key, or code that looks for one, has no base64 near it: names have few digits.
 PEM_BODY = regex(rb"(?:(?!-----)[\s\S]){0,200}?(?=[A-Za-z/]{0,60}[0-9+])[A-Za-z0-9+/]{16}")
 
 
@@ -8807,7 +8804,7 @@ OTHERS = tuple(
 )
 # They end other words, too, and count only where a word begins.
 SYLLABLES = ("sk", "pat", "sig", "api", "psk", "pw", "pepper")
-# Of these many are no secrets: those of what is public, and the names of things.
+# Many of these are no secrets: public ones, and names of things.
 GENERAL = frozenset({"key", "api", "creds", "credential"})
 # Their values say how to connect, often without a login.
 CONNECTIONS = frozenset({"dsn", "connectionstring", "databaseurl"})
@@ -8950,7 +8947,7 @@ LINE_END = regex(
     rb"[\"'`,;]?[ \t]*(?:(?:#|//|--)[^\n]*)?(?:$|\r?\n|\\+[rn]|(?!'[a-z]{1,2}[ ])[\"'`\\])"
 )
 AFTER_QUOTE = regex(rb"[ \t]*(?:[,)\]};%+:?]|\|\||\.[A-Za-z$]|$)", re.MULTILINE)
-# An ampersand parts pairs, commands and entities; else it belongs to a value.
+# An ampersand separates pairs, commands and entities, or is part of a value.
 UNQUOTED = regex(
     rb"(?![@bBfFrRuU]{1,2}[\"'`])(?:[^\s\"'`,;)}\]<>&|\\]|\\[!#$&*]"
     rb"|&(?![\w.%~\[\]-]*=|#?\w+;|[^\w!#$%@^*?+-]|\Z))+"
@@ -8994,7 +8991,7 @@ def value_of(
 
 
 def end_of_word(text: bytes, start: int, stop: int, limit: int) -> int:
-    """Where a value ends that goes on behind a sign of code, as a word with a digit in it does."""
+    """The end of a value that continues past a sign of code, if it has a digit."""
     rest = WORD_REST.match(text, stop, limit)
     return rest.end() if rest and DIGIT.search(text, start, rest.end()) else stop
 
@@ -9101,7 +9098,7 @@ Private-Lines:  private-key  Private-Lines: \h*[0-9]+((?:\s|(?:\\+r)?\\+n)+(?:[A
 # ---------------------------------------------------------------- the judge
 #
 # What a value tells: the odds that it was made up, by people or machines, rather than named. They
-# are trained (tests/judge). What stands here is only what no value tells: see CONTRIBUTING.md.
+# are trained (tests/judge). Rules here say only what no value tells: see CONTRIBUTING.md.
 
 
 # What each trait adds to the odds: a character each, "O" is nothing. And the odds that a strength
@@ -9244,18 +9241,18 @@ DIGEST = regex(
     rf"(?:(?!{DIGEST_WORD})[A-Za-z0-9]+[-_./:])*{DIGEST_WORD}(?:[-_./:][A-Za-z0-9]+)*"
     r"|[0-9]+|(?:[0-9a-fA-F]{2,4}[: ]){7,}[0-9a-fA-F]{2,4}"
 )
-# Unquoted, code: a call of a member, one that stays open; a call, an operator.
+# Code, if unquoted: a member call, or a call left open; any call, an operator.
 CALL = regex(
     r"[&*!/]*(?:[A-Za-z_]\w*(?:\.|::|->))+[A-Za-z_]\w*[!?]?[({\[<]"
     r"|\w+(?:\)[.,;]|\[[\w:-]|\((?:.*[({\[])?\Z)"
 )
 CODE = regex(r"[\w.:>$!?&-]*(?:[(\[{<,\]})]|[=%/*].).*|[:@~!&|].*", re.DOTALL)
-# A member, words of which one has a capital within, a type that may be nothing, words with `_`.
+# A member, camelCase or PascalCase, an optional type (`T?`), snake_case.
 CODE_NAME = regex(
     r"[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)+|(?=[a-z]*[A-Z])[A-Za-z]*[a-z][A-Za-z]*"
     r"|[A-Za-z]+\?|[A-Za-z][A-Za-z0-9]*(?:_+[A-Za-z0-9]+)+|_?[a-z]+(?:[A-Z][a-z]+[0-9]?){2,}"
 )
-# Words that are joined as in a program.
+# As in code: a_b, a.b, camelCase, Word.
 JOINED = regex(
     r"\W*(?:_?[A-Za-z][A-Za-z0-9]*(?:[_.]+[A-Za-z0-9]+)+"
     r"|_?[A-Za-z]+(?:[A-Z][a-z]+[0-9]?|[a-z][A-Z]+)|[A-Z][a-z]+)\W*"
@@ -9335,8 +9332,8 @@ def is_plain(
 
 
 def random_odds(value: str) -> int:
-    """The odds that ask for a random value: twice as high for one that changes its kind of
-    character as seldom as words and numbers do."""
+    """The odds that ask for a random value: doubled for one that changes its kind of character as
+    seldom as words and numbers do."""
     return REACHED[RANDOM] * (1 + (3 * len(STRETCHES.findall(value)) < len(value)))
 
 
@@ -9353,7 +9350,7 @@ def repeats(value: str, needed: int, likely: bool, *, quoted: bool) -> bool:
 
 
 def is_plain_token(rule: Rule, shown: str) -> bool:
-    """Is no secret what the expression of a rule found?"""
+    """Is what a rule found no secret?"""
     if rule.name == "login-password":
         return is_plain("password", shown.rstrip("."), HUMAN)
     if rule.name.endswith("password"):
@@ -9366,7 +9363,7 @@ def is_plain_token(rule: Rule, shown: str) -> bool:
             odds(longest) < REACHED[MIXED]
             or 4 * len(STRETCHES.findall(longest)) < len(longest)
             or shown.isupper()  # a constant
-            or longest.isalpha()  # a name: with so many letters chance has digits
+            or longest.isalpha()  # a name: a random one would have digits
             or PUBLIC.match(shown) is not None
         )
     if rule.name in ("authorization", "bearer-token", "cookie", "url-user"):
@@ -9704,7 +9701,7 @@ class Scanner:
         # The signs of other readings are found at the first look.
         signs = expression(any_of(reading.sign for reading in READINGS[2:]))
         self.signs: Look = functools.partial(place_of, signs)
-        # Of what several lines tell the first look is no proof: they look for themselves.
+        # Rules over several lines look for themselves: the first look proves none.
         self.over_lines: list[Finder] = [kubernetes_secrets, columns, sql_secrets]
         self.over_lines += [functools.partial(rule_spans, rule) for _, rule in OVER_LINES]
         # A raw line does not show where a string begins and ends.
@@ -9774,9 +9771,8 @@ class Scanner:
     def spans(self, text: bytes, *, whole: bool = True) -> list[Span]:
         """The spans of secrets in order; overlapping ones are merged.
 
-        What is found in the text and what is found in its plain reading are united. ``whole``: else
-        the text is words that come line by line. What an agent prints comes some times in a row: as
-        its line, and as events.
+        Finds in the text and in its plain reading are merged. Unless ``whole``, the text is words
+        that come line by line. A text is searched some times in a row: as a line, and as events.
         """
         return self.found(text, whole, self.copies, len(self.copies.forms if self.copies else ()))
 
@@ -9814,7 +9810,7 @@ class Scanner:
         return merged(spans + self.given(text))
 
     def matches(self, name: str, text: bytes) -> Iterator[Span]:
-        """The matches of a user's pattern in each line, as in deltas, outside markers."""
+        """Match a user's pattern line by line, as in deltas, and outside markers."""
         pattern = self.patterns[name]
         for line in UNMARKED_LINE.finditer(text):
             for match in pattern.finditer(line[0]):
@@ -9829,8 +9825,8 @@ class Scanner:
         return self.marker.sub(lambda match: MASK * len(match[0]), text)
 
     def settled(self, text: bytes) -> int:
-        """How much of some whole lines can't await a value on a later line, the body of a private
-        key, or the rest of a known value."""
+        """How much of some lines is final: no name awaits its value on a later line, no key its
+        body, no known value its rest."""
         end = len(text)
         begin = text.rfind(b"-----BEGIN ", max(0, end - NEAR))
         key = PEM_BEGIN.match(text, begin) if begin >= 0 else None
@@ -9880,13 +9876,13 @@ class Scanner:
         return spans + [span for known in values for span in known.begun(text)]
 
 
-# Rules whose values don't tell of themselves: what stands before them does.
+# Rules whose values are secrets only by what stands before them.
 TOLD = frozenset(
     "assignment authorization bearer-token command-password cookie login-password url-password "
     "url-user".split()
 )
 MIXTURE = regex(r"(?=.*[a-z])(?=.*[A-Z])(?=.*[0-9])(?=.*[!#$%&*+,;=?@^~])\S*")  # no word's
-LEAST_COPY = 8  # characters of a value that is known from where it was shown
+LEAST_COPY = 8  # characters of a value whose copies are hidden
 
 
 def is_worth_knowing(value: str) -> bool:
@@ -9897,8 +9893,8 @@ def is_worth_knowing(value: str) -> bool:
 
 
 class Learnt(KnownValues):
-    """Values that were hidden for what stands before them, and are known from there on: those of a
-    run, or the last ``of_all`` runs, for what is printed outside of events."""
+    """Values hidden for what stood before them, and then wherever they recur: one run's, or without
+    ``of_all`` the last of all runs, for what is printed outside of events."""
 
     def __init__(self, of_all: Learnt | None = None) -> None:
         super().__init__({})
@@ -9925,8 +9921,8 @@ class Learnt(KnownValues):
         return forms
 
     def taught(self, text: bytes, spans: Iterable[Span], *, whole: bool = True) -> Iterator[Span]:
-        """The copies of values that are found in a text; of words, which come line by line, what
-        came before their line stays."""
+        """Copies of the values just found. In words, which come line by line, earlier lines stay as
+        they are."""
         for begin, end, name in spans:
             value = text[begin:end].decode("utf-8", "replace")
             if name in TOLD and (forms := self.learn(value, name)):
@@ -9943,7 +9939,7 @@ class Learnt(KnownValues):
         return any(next(shown_in(text, self), None) for text in texts)
 
     def hidden_in(self, text: str) -> str:
-        """A text without these values; of one that is cut off, without its beginning."""
+        """A text without these values, or their beginnings where it is cut off."""
         if not self.forms:  # nearly always
             return text
         data = to_utf8(text)
@@ -10042,7 +10038,7 @@ def assigned_value(text: bytes, begin: int, end: int, name: str) -> Span | None:
         if not value:
             continue
         start, stop, quoted = value
-        # Behind a quoted name stand words, in a document, or a name, in code.
+        # After a quoted name come words, in a document, or a name, in code.
         doubts = {b"`": MIXED, b'"': HUMAN, b"'": HUMAN}
         least = max(form.least, WORD, 0 if quoted else doubts.get(text[end : end + 1], 0))
         # A shell, or a file of its variables, assigns a literal.
@@ -10188,7 +10184,7 @@ SHAPE = members(
 
 @functools.lru_cache(maxsize=4096)
 def class_of(path: tuple[str, ...], *, is_key: bool = False) -> str:
-    """The class, or kind of structure, of a string; "" for a known name, content if unknown."""
+    """The class or structure kind at a path: "" for a known member name, content if unknown."""
     node: Any = SHAPE
     for key in path[:-1] if is_key else path:
         if isinstance(node, str):
@@ -10580,8 +10576,8 @@ class Passage:
         return [self]
 
     def advance(self, size: int, new: str | None = None) -> None:
-        """Decide so many characters; the events that they complete don't wait any longer. ``new``
-        stands for all of them, if some are hidden: in the event in which they begin."""
+        """Decide so many characters, and let go of the events that they complete. ``new`` replaces
+        all of them, if some are hidden: in the event in which they begin."""
         self.left -= size
         count = 0
         for event, text in zip(self.events, self.texts, strict=False):
@@ -10627,8 +10623,8 @@ def size_of(event: Event) -> int:
 
 
 def searched_line(event: Any) -> bytes:
-    """An event's line, and the one that is printed: the end of a call repeats what its start said,
-    which that may not hold."""
+    """An event's line, and the one printed for it: a call's end repeats what its start said, which
+    the printed one may lack."""
     if event.original is None:
         return cast("bytes", event.raw)
     made = b"" if event.type in SPOKEN_TYPES else event.raw
@@ -10707,8 +10703,8 @@ class Redactor:
                 stretch = []
 
     def concerns(self, event: Any, after: Any) -> bool:
-        """Must an event be settled before the next one: does it show what that may repeat, a value
-        or a directory, or is that another run's? What is made of one line stays together."""
+        """Must an event be settled before the next: may that repeat a value or directory that this
+        shows, or is it another run's? Events of one line stay together."""
         if event.original and event.original is after.original:
             return False
         shows = event.redacted is not None and event.type not in SPOKEN_TYPES
@@ -11189,7 +11185,7 @@ class Writer:
 
 class LastLine:
     """The status line of a terminal, which is erased before any other line is written; and the open
-    runs in the output: a run's own state is ahead of it while redaction holds events back."""
+    runs as the output has them: it lags while redaction holds events back."""
 
     ERASE: ClassVar[bytes] = b"\r\x1b[K"
 
@@ -11320,9 +11316,9 @@ class Record:
 
 
 class Follower(Writer):
-    """A writer that keeps a record of each run: it is told what was asked, said and thought, what
-    the agent did, and when a run has ended; ``outside`` takes events of none. What these add to
-    ``made`` leaves."""
+    """A writer that keeps a record of each run: it hears what was asked, said and thought, what the
+    agent did, and when a run has ended; ``outside`` takes events of none. What they add to ``made``
+    is written."""
 
     event_type: type[Event] = SpokenEvent
     words = acts = chat = True
@@ -11408,7 +11404,7 @@ class Follower(Writer):
             kept.begun = None
 
     def act(self, event: Event, kept: Any) -> None:
-        """Take what an event ends: a call, or all that go on, the inner ones first."""
+        """Report a call that ends; at a run's end all open ones, inner ones first."""
         notes = kept.notes
         if self.detail and (notice := notice_action(event)):
             self.notice(kept, notice)
@@ -11457,7 +11453,7 @@ class Text(Follower):
         self.last.waits, self.last.open = True, self.open
         self.nobody = TextRecord(Run(None, ""))  # of events outside any run
         self.kept = self.nobody  # of the run of the current event
-        self.prefix = ""  # of its lines
+        self.prefix = ""
         self.file = ""  # below whose heading the last line stands
         self.at: int | None = None  # when the last event was, in milliseconds since 1970
 
@@ -11574,7 +11570,7 @@ class Text(Follower):
                 self.made.append(encode_line(margin + painted))
 
     def begin_above(self, above: list[str], kept: TextRecord) -> None:
-        """Lines for the open calls of sub-agents that a line is below, unless they stand there."""
+        """Lines for the open sub-agent calls above a line, unless they are there already."""
         for depth, call_id in enumerate(above):
             call = kept.notes.calls.get(call_id, NOT_BEGUN)
             if above[: depth + 1] != kept.below[: depth + 1] and not call.unprinted:
@@ -11706,7 +11702,7 @@ class Summary(Writer):
                 yield encode_line(self.line(ended, totals, good=run.succeeded, why=why))
 
     def name_of(self, run: Run) -> str:
-        """A single run on a terminal needs no name, one that did not succeed the place."""
+        """On a terminal a lone run needs no name; of several, failures show their place."""
         if self.screen.glyphs:
             several = run_count(self.notes.total) > 1 or self.last.open
             return f"{run.name if run.succeeded else run} " if several else ""
@@ -12079,7 +12075,7 @@ STEP_SIZE = 25  # characters around its texts, or more
 
 
 def in_groups(steps: Iterable[Step]) -> Iterator[tuple[str, list[Step]]]:
-    """Steps one by one, without a name, but many good calls in a row with one."""
+    """Steps one by one; many good calls in a row as one named group."""
     for good, row in itertools.groupby(steps, operator.attrgetter("good")):
         some = [*row]
         if good and len(some) >= MANY_GOOD:
@@ -12793,7 +12789,7 @@ def time_scale(part: Chapter) -> tuple[int, int] | None:
 
 
 def time_bar(span: tuple[int, int], scale: tuple[int, int]) -> tuple[str, str]:
-    """Where on the time of its run a call stands, and how wide, in percent."""
+    """A call's bar on its run's time scale: left and width in percent."""
     since, until = span
     began, whole = scale
     width = max(100 * (until - since) / whole, 1)
@@ -13475,7 +13471,7 @@ def unread_types(
     thinking: bool,
     redacts: bool,
 ) -> tuple[str, ...]:
-    """The types of words that nothing is to become of."""
+    """The types of words that no output needs."""
     thinking = thinking or any(choice.names("thinking") for choice in only)
     heard = writer.words or redacts  # a reason hides what words told
     reads = {"assistant": heard, "thinking": writer.thinking and thinking}
@@ -13574,7 +13570,7 @@ def convert(
 
 # ---------------------------------------------------------------- options
 #
-# What stands on the command line: sizes, selectors, patterns, values of secrets, lists.
+# Values on the command line: sizes, selectors, patterns, secrets, lists.
 # Texts in, values out. It must not know the pipeline.
 
 
@@ -13585,7 +13581,7 @@ def reason_of(error: Exception) -> str:
 def parser(
     what: str, pattern: str, expected: str, make: Callable[..., Any]
 ) -> Callable[[str], Any]:
-    """What makes a value of the groups of a pattern, or says what is expected."""
+    """A parser: makes a value of a pattern's groups, or says what is expected."""
 
     def parse(text: str) -> Any:
         if match := re.fullmatch(pattern, text, re.ASCII | re.DOTALL):
@@ -13742,8 +13738,8 @@ def environment_values(globs: tuple[str, ...]) -> list[NamedValue]:
 
 
 def doubts_about_secrets(given: dict[str, Any]) -> Iterator[str]:
-    """What may not be hidden as whoever wrote the options believes. Raises click.ClickException for
-    a variable that is named in full."""
+    """What may stay visible though the options seem to hide it. Raises click.ClickException for a
+    variable that is named in full."""
     import fnmatch
 
     short = f"shorter than {SHORTEST} characters, or a path, a number or a boolean"
@@ -14206,8 +14202,7 @@ class Silence(Reporter):
 def read_in_silence(
     inputs: Iterable[Input], signals: Signals, unread: list[str], options: Mapping[str, Any]
 ) -> Iterator[tuple[Source, Iterable[Event]]]:
-    """The events of each frame of FILEs, which are read again later, and the FILE as it is known
-    so far."""
+    """First of two passes over FILEs: the events of each frame, and its FILE as known so far."""
     streams = ((one.name, open_chunks(one.path, signals, unread.append)) for one in inputs)
     sessions = Sessions(options["dialect"], EventMaker(Event), Runs(Silence()))
     for events in follow_streams(streams, sessions, options["max_line"], options["unwrap"]):
@@ -14288,9 +14283,9 @@ VERBOSE = {"messages": "chat", "detail": True, "tail": TAIL}
 
 
 def status_line(to: str, view: View, saved: Mapping[str, int]) -> LastLine:
-    """It is on stdout with -t text, else on stderr, unless stdout may mix with it: the reader of a
-    pipe may write to the same terminal. The reader of a document can't before that is whole. Files
-    are read at once, and need none."""
+    """It goes to stdout with -t text, else to stderr, unless stdout may mix with it: the reader of
+    a pipe may write to the same terminal; of a document, only once it is whole. Files are read at
+    once, and need none."""
     live = view.out if to == "text" and view.out.live else PLAIN
     pipe = stat.S_IFMT(os.fstat(1).st_mode) in (stat.S_IFIFO, stat.S_IFSOCK)
     mixes = os.isatty(1) or (pipe and not issubclass(WRITERS[to], Document))
