@@ -9193,18 +9193,22 @@ NO_SECRET = [
     for line in r"""
 too short                 .{0,2}                                                      ab
 a number                  [+-]?[0-9][0-9_]{0,14}|0[xX][0-9a-fA-F]{1,16}[uUlL]{0,3}|0b[01_]+  0xdeadbeefUL
+a time, a range           [+-]?[0-9]+[.,:TZ-][0-9.,:TZeE+-]*                          2026-01-04T10:20:30Z
 a size                    [0-9.]+(?:px|r?em|pt|vh|vw|m?s|%)                           120px
 bytes in hex              (?:\\*x[0-9a-fA-F]{2}){1,8}                                 \x00\x7f
 a sum                     \s*\+(?: .*|[\w.]+\+)                                       +name+
 one character             (?P<one>.)(?P=one)*                                         zzzzzz
 signs                     (?:\\[nrt]|\W)*                                             ---
+a version                 [\^~<>=]{0,2} ?v?[0-9]+(?:\.[0-9x*]+)+(?:[-+.][a-z0-9]{1,16}){0,4}(?:/go\.mod)?  ^7.1.2-beta.1
 a requirement             [\w.-]+ ?[<>~=!]= ?[0-9].*                                  pyjwt>=2.1
 a URL without a login     (?:[a-z][a-z0-9+.-]*|[A-Z]+)://(?:[a-z_]{1,16}:?@)?[^\s@]*  https://example.org/token
 a path                    (?:~|#|\.{1,2}|[A-Za-z]:)?(?:[/\\]+[\w. @#:+-]+)+[/\\]?     ./run/secrets/x
 a path                    [a-z0-9_.-]+(?:/[a-z0-9_.-]+){2,}                           app/config/token
+an address                [\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,4}                    me@example.org
 a file                    (?:[\w-]+/)*[\w.-]+\.(?:pem|crt|cer|key|pub|jks|p12|json|ya?ml|toml|txt|conf|cfg|env|log|xml|html?|jpe?g|png|gif|svg|sh|py|js|ts|go|rb|java)(?:#[\w.-]+)?  keys/server.pem
 a prompt of a shell       [\w.@-]+:[~/]\S*[$#]                                        me@host:~/app$
 camelCase (code)          [a-z]{2,}(?:[A-Z][a-z]{2,})+|(?:[A-Z][a-z]{2,}){2}          newTokenValue
+a member (code)           [A-Za-z_]{2,}(?:\.[A-Za-z_]{2,})+                           settings.SECRET_KEY
 a constant (code)         [A-Z]{2,}(?:_+[A-Z]{2,})+                                   SECRET_KEY
 an element (code)         [A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*\[-?\w*\](?:\.[A-Za-z_]\w*)*  args.tokens[0]
 a tag                     [abglstvw]:\w+                                              s:name
@@ -9213,15 +9217,20 @@ what it is the ID of      (?:uuid|file|id|object)=.*                            
 an elision, an example    .*(?:\.\.\.|…|\*{3}|[xX•]{5}|EXAMPLE|(?i:abcdefghijkl)).*   sk-ab...yz
 a type, nothing           (?i:true|false|null|none|nil|undef(?:ined)?|yes|no|str|string|text|bool|int|integer|number|value|boolean|float|bytes|void)\??  undefined
 what is said of one       (?i:(?:in|un)?(?:correct|valid|changed|set)|missing|mis-?match(?:ed)?|wrong|expired|empty|blank|hidden|redacted|(?:not[ ])?(?:accepted|allowed|found|provided|given|matching)|denied|rejected|refused|failed|failure|success|ok(?:ay)?|unknown|enabled|disabled|updated|protected|encrypted|masked|needed|erforderlich|falsch|ung(?:ü|ue)ltig|fehlt|leer|requise|obligatoire|incorrecto?|inv[aá]lid[ao])[.!]?  mismatch
+the end of a parameter    ;?[a-z]+=                                                   ;name=
 a reference               (?:workspace|npm|link|catalog|arn|urn|env|file|vault|ssm):.*  env:GITHUB_TOKEN
 a rule for a form         (?:required|optional|nullable|sometimes|confirmed|hashed)(?:[|_:].*)?  required|min:8
 a digest                  (?:sha[0-9]{1,3}|md5)[=:-].*                                sha256:0a1b
 a certificate, an image   (?:LS0tLS1CRUdJTiB(?:D|QVUJ)|iVBORw0KGgo|/9j/4|R0lGOD).*    iVBORw0KGgoAAAA
 asks to be replaced       (?i:_*(?:replace|change|insert|put|enter)[_ -].*|replace(?:me)?|your.*|base64[ _-]?encoded.*|redacted.*)  your-token-here
+of a variable in a shell  \?[A-Za-z]\w*                                               ?required
+a member (code)           [A-Z]\w+::[A-Za-z_]+                                        Config::TOKEN
 an object in JSON         \{\\*["'].*                                                 {"a": 1}
 a public key              age1[0-9a-z]{50,}|(?:\w+[_-])?(?:pk|pub|public|publishable)[_-](?:live_|test_)?[\w-]{16,}  pk_live_9aK2mQ7xB4tR1zW8
+a placeholder             __[A-Z_]+__                                                 __TOKEN__
 a colour                  (?:[a-z]+=)?#[0-9a-fA-F]{3,8}                               #ff8800
 an expression             (?=.*[a-z]-[a-z]|.*\.\*).*\[.*|.*\\[wdsb][*+].*             [a-z0-9]+
+prose                     (?:\S+ ){4,}.*                                              at least one of each kind
 """.strip().splitlines()  # noqa: E501
 ]
 
