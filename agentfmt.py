@@ -13972,6 +13972,9 @@ def run(files: tuple[str, ...], **given: Any) -> int:
     A directory means its sessions. Without FILE, or for -, read standard input.
     """
     check_outputs(given)
+    source = click.get_current_context().get_parameter_source("grace")
+    if source is not click.core.ParameterSource.DEFAULT and not given["run"]:
+        raise click.UsageError("--grace goes with --run only: nothing else can be ended")
     unread: list[str] = []
     inputs = find_inputs(files, given, unread)
     classes = classes_of(given)
@@ -14116,17 +14119,21 @@ def appender(
     option: str, given: Mapping[str, Any], inputs: Iterable[Input]
 ) -> Callable[[bytes], None] | None:
     """What appends to the FILE of --rejects or --tee. Raises click.ClickException, also if it is an
-    input."""
+    input, or the output without appending to it."""
     if (file := given[option]) is None:
         return None
     if file == "-":
         raise click.ClickException(f"--{option} -: write ./- for a file of that name")
+    import fcntl
+
     name = f"--{option} {escape(file)}"
     try:
         fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         status = os.fstat(fd)
         if any(is_same_file(status, one.status) for one in inputs):
             raise ValueError("is also an input file")
+        if is_same_file(status, os.fstat(1)) and not fcntl.fcntl(1, fcntl.F_GETFL) & os.O_APPEND:
+            raise ValueError("is also the standard output")  # they would write over each other
     except (OSError, ValueError) as error:
         raise click.ClickException(f"{name}: {reason_of(error)}") from None
 

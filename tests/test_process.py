@@ -532,6 +532,7 @@ def test_a_fifo_is_a_file(begin: Begin, tmp_path: Any) -> None:
     (["-q", "--actions", "stderr"], "--quiet and --actions stderr contradict each other"),
     (["--rejects", "/nonexistent/x"], "--rejects /nonexistent/x: No such file or directory"),
     (["--rejects", "/"], "--rejects /: Is a directory"),
+    (["--grace", "10s"], "--grace goes with --run only"),
     (["--tee", "-"], "--tee -: write ./- for a file of that name"),
     (["Nonexistent"], "agentfmt: Nonexistent: No such file or directory"),
     (["/nonexistent"], "/nonexistent: No such file or directory"),
@@ -709,6 +710,21 @@ def test_rejects(tmp_path: Any) -> None:
 def test_rejects_cannot_be_an_input(file: File) -> None:
     both = file("both", b"prose\n" + whole_run())
     assert run("--rejects", both, both).status == USAGE
+
+
+@pytest.mark.parametrize(("mode", "status"), [("wb", USAGE), ("ab", 0)])
+def test_rejects_in_the_file_of_the_output(mode: str, status: int, tmp_path: Any) -> None:
+    """Two that write over each other lose lines; two that append do not."""
+    both = os.path.join(tmp_path, "both")
+    with open(both, mode) as file:
+        command = [sys.executable, "-m", "agentfmt", "--rejects", both]
+        data = b"prose\n" + whole_run()
+        done = subprocess.run(command, input=data, stdout=file, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == status
+    if status:
+        assert done.stderr.endswith(b"both: is also the standard output\n")
+    else:
+        assert b"prose\n" in content(both)
 
 
 # ---------------------------------------------------------------- exit status
