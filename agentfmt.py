@@ -2726,7 +2726,7 @@ class Reader:
         text = stripped(line)
         array = decoded(text) if ARRAY.match(text) else None
         for one in map(encode_json, array) if array else filter(None, (text,)):
-            found = self.examine(line, one, off)
+            found = self.examine(one if array else line, one, off)
             if isinstance(found[1], Rejected) and NEXT_EVENT.search(one):
                 prefix = one[: one.find(b"{")]
                 for part in NEXT_EVENT.split(one.removeprefix(prefix)):
