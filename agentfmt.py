@@ -398,16 +398,16 @@ def format_cost(dollars: float) -> str:
     return f"${dollars:,.2f}" if dollars >= 0.1 else f"${dollars:.3f}"
 
 
-def wrap(text: str, room: int) -> Iterator[str]:
-    """Break a line at blanks into rows of at most ``room`` columns; longer words stay whole."""
-    row = ""
+def wrap(text: str, room: int) -> list[str]:
+    """Break a line at blanks into rows of at most ``room`` columns; longer words stay whole. No row
+    begins with a CI runner's command."""
+    rows = [""]
     for word in ROW_WORD.findall(text):
-        if row.strip() and display_width(row + word) > room:
-            yield row
-            row = " " * len(BULLET.match(text)[0])  # type: ignore[index]
+        if rows[-1].strip() and display_width(rows[-1] + word) > room:
+            rows.append(" " * len(BULLET.match(text)[0]))  # type: ignore[index]
             word = word.lstrip(" ")
-        row += word
-    yield row
+        rows[-1] += word
+    return [COLONS.sub(r"\1\\x3a", row) for row in rows]
 
 
 ROW_WORD = regex(r" *[^ ]+| +\Z")

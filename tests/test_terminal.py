@@ -270,6 +270,10 @@ LONG_PROMPT = "one two three four five six " * 9 + "x" * 99
     pytest.param([assistant("Alpha beta gamma delta epsilon zeta.\n- one two three four five six")],
         Terminal(24), ["Alpha beta gamma delta", "epsilon zeta.", "- one two three four", "  five six"],
         id="words wrap at word ends"),
+    pytest.param([assistant("one two ::error::three"), call("shell", {"command": "x"}, {"failure": {
+        "exitCode": 1, "stderr": "one two three ::warning::four"}})], Terminal(20),
+        ["one two", r"\x3a:error::three", "", "  ✗ Ran x  exit 1", "    one two three", r"    \x3a:warning::four"],
+        id="no row is a command of a CI runner"),
     pytest.param([event("user", message={"content": LONG_PROMPT})], Terminal(20),
         ["> one two three four", "> five six one two", "> three four five", "> ... (13 more", "> lines)"],
         id="rows of a prompt"),
