@@ -2173,7 +2173,8 @@ class Source:
     def is_unknown_agents(self) -> bool:
         """Is it an unknown agent's? A lone end doesn't explain many types."""
         only_ends = self.has_run and not self.has_lines_of_run
-        many = max(len(self.unknown), self.untyped) >= LINES_OF_AN_AGENT
+        types = len([*filter(None, self.unknown)])
+        many = max(types, self.untyped) >= LINES_OF_AN_AGENT
         return bool(self.unknown) and (not self.has_run or (only_ends and many))
 
 

@@ -231,6 +231,11 @@ def test_an_end_alone_is_not_the_end_of_what_stands_before_it(bad: Lines) -> Non
     assert convert([*ERRED, result("other")]).status == FAILED
 
 
+def test_an_end_alone_behind_a_log_with_two_types_is_a_run() -> None:
+    logged = lines({"type": "a"}, {"type": "b"}, {"level": "info", "msg": "x"})
+    assert convert([*logged, result("other")]).status == OK
+
+
 @pytest.mark.parametrize("good", GOOD)
 @pytest.mark.parametrize("few", [
     pytest.param(UNKNOWN * 2, id="of unknown types"),
