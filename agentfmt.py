@@ -5173,7 +5173,6 @@ class Pi(Saved):
     own_types = delta_types | {"tool_execution_end"}
     places = places_in("message_update assistantMessageEvent.delta")
     fragments = places_in(
-        "message_start message.content",
         "message_update message assistantMessageEvent.partial",
         "tool_execution_update partialResult",
     )
@@ -5210,6 +5209,7 @@ class Pi(Saved):
             self.begin_once(cwd=self.cwd)
         elif kind == "message_start" and message["role"] == "assistant":
             self.begin_message()
+            self.blank("message", "content")  # its first delta
         elif kind == "message_end":
             self.message(message)
         elif kind == "tool_execution_start":
@@ -5228,9 +5228,13 @@ class Pi(Saved):
             self.say(delta, delta=True)
         elif what == "thinking_delta":
             self.think(delta, delta=True)
-        elif what == "toolcall_delta" and self.maker.blanks:
-            arguments = ("assistantMessageEvent", "delta")
-            self.event.raw = self.original.raw = blank_strings(self.event.raw, (arguments,))
+        elif what == "toolcall_delta":
+            self.blank("assistantMessageEvent", "delta")
+
+    def blank(self, *place: str) -> None:
+        """Blank a piece that another line repeats whole, as those of ``fragments``."""
+        if self.maker.blanks:
+            self.event.raw = self.original.raw = blank_strings(self.event.raw, (place,))
 
     def message(self, message: Node) -> None:
         role = message["role"]

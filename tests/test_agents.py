@@ -761,6 +761,12 @@ def test_fragments_are_emptied(name: str) -> None:
     assert convert(data, "-t", "stream-json", "--thinking").stdout == data
 
 
+def test_a_prompt_of_pi_is_no_fragment() -> None:
+    asked = {"role": "user", "content": [{"type": "text", "text": "Go"}]}
+    data = stream([*PI, {"type": "message_start", "message": asked}])
+    assert convert(data, "-t", "stream-json", "--thinking", "-r", "secrets").stdout == data
+
+
 # Of each agent, a line that holds a piece of what is said.
 DELTAS: dict[str, tuple[list[Any], Any, list[Any]]] = {
     "claude": ([CLAUDE_INIT], lambda text: streamed("content_block_delta", delta={"type": "text_delta",
