@@ -1664,9 +1664,8 @@ class FinishedCall:
             self.status = "error"
         else:
             self.status = "nonzero" if self.exit_code else known or "error"
-        diff = (
-            "" if self.found.get("beforeFullFileContent") else as_text(self.found.get("diffString"))
-        )
+        before = self.found.get("beforeFullFileContent")
+        diff = "" if before else as_text(self.found.get("diffString"))
         created = tool == "edit" and self.status == "ok" and CREATED_DIFF.match(diff)
         self.tool = "write" if created else tool or "?"
 
@@ -2047,8 +2046,10 @@ def verb_of(named: Tool, label: str) -> str:
 def target_in(tool: str, args: Any, here: str) -> str:
     """What a call is about, from its arguments."""
     args, target = as_object(args), tool_named(tool).target
-    text, short = target(args, here), [*short_texts(args)] if target is any_arg else []
-    return (text or (short[0] if len(short) == 1 else ""))[:MAX_TARGET].strip()
+    text = target(args, here)
+    if not text and target is any_arg and len(short := [*short_texts(args)]) == 1:
+        text = short[0]
+    return text[:MAX_TARGET].strip()
 
 
 def running_action(call: OpenCall, here: str) -> Action:
@@ -3056,17 +3057,16 @@ def translate_tool(name: str) -> str:
 
 def translate_todos(given: Any) -> list[dict[str, str]]:
     """A to-do list with Cursor's members and statuses."""
-    texts = "content text description step title".split()
-    return [
-        {
-            "id": as_word(todo["id"]) or str(number),
-            "content": first_text(*map(todo.__getitem__, texts)),
-            "status": f"TODO_STATUS_{as_text(todo['status']) or 'pending'}".upper()
-            if todo["completed"] is not True and todo["status"] != "done"
-            else "TODO_STATUS_COMPLETED",
-        }
-        for number, todo in enumerate(Node(given).each(), 1)
-    ]
+    texts, listed = "content text description step title".split(), []
+    for number, todo in enumerate(Node(given).each(), 1):
+        done = todo["completed"] is True or todo["status"] == "done"
+        status = "completed" if done else as_text(todo["status"]) or "pending"
+        content = first_text(*map(todo.__getitem__, texts))
+        identity = as_word(todo["id"]) or str(number)
+        listed.append(
+            {"id": identity, "content": content, "status": f"TODO_STATUS_{status}".upper()}
+        )
+    return listed
 
 
 def make_success(tool: str, args: dict[str, Any], content: Any) -> dict[str, Any]:
@@ -4185,9 +4185,8 @@ def claude_facts(tool: str, result: Node) -> dict[str, Any]:
     """Members of Cursor's result."""
     facts = {name: result[own] for name, own in CLAUDE_FACTS.get(tool, {}).items()}
     hunks = result.each("structuredPatch") if tool in ("edit", "write") else []
-    started = result["isAsync"] is True or result["status"] in (
-        "async_launched", "teammate_spawned"
-    )  # fmt: skip
+    started = result["isAsync"] is True
+    started = started or result["status"] in ("async_launched", "teammate_spawned")
     if result["backgroundTaskId"] or (tool == "task" and started):
         facts["isBackground"] = True
     if tool == "read":
@@ -14061,7 +14060,8 @@ def find_inputs(
             continue
         if is_same_file(status, output):  # reading it would never end
             raise click.ClickException("standard output is also an input file")
-        inputs.append(Input(path, given["label"] or path if path == "-" else path, status))
+        label = given["label"] if path == "-" else None
+        inputs.append(Input(path, label or path, status))
     since = given["since"] or 0
     return [one for one in inputs if one.status.st_mtime >= since or not is_regular(one.status)]
 
