@@ -10556,36 +10556,31 @@ class Passage:
         self.shown: list[str] = []  # what the first one shows of what is decided
         self.said = io.StringIO()  # the assistant's deltas: a replay may follow
 
-    def hear(self, event: Any, *, whole: bool) -> None:
-        """Take an event; a delta that equals all others waits for the next one: before a question
-        a replay looks like one."""
-        self.collect()
-        self.events.append(event)
-        if whole or event.type == "thinking":
-            self.collect()
-            return
-        text, size = words_of(event), self.said.tell()
-        if not len(text) == size > 0 or self.said.getvalue() != text:
-            self.collect()
-
-    def collect(self) -> None:
-        """Take the text of an event that is no replay."""
-        for event in self.events[len(self.texts) :]:
-            text = words_of(event)
-            self.texts.append(text)
-            self.left += len(text)
-            self.due = self.due or self.left > LONG_LINE or "\n" in text
-            if is_delta(event):
-                self.said.write(text)
+    def collect(self, *, whole: bool = False) -> None:
+        """Take the texts of new events: of all, or of deltas, the last of which waits if it equals
+        all others: before a question a replay looks like one."""
+        texts = [*map(words_of, self.events[len(self.texts) :])]
+        if texts and not whole and self.events[0].type == "assistant":
+            last = texts[-1]
+            self.said.write("".join(texts))
+            if self.said.tell() == 2 * len(last) > 0 and self.said.getvalue() == last * 2:
+                texts.pop()
+                self.said.seek(len(last))
+                self.said.truncate()
+        text = "".join(texts)
+        self.texts += texts
+        self.left += len(text)
+        self.due = self.due or self.left > LONG_LINE or "\n" in text
 
     def close(self, end: str | None) -> list[Passage]:
         """End it, by an event of this type; None: the input was cut off, maybe within a secret."""
+        self.collect()
         self.closed, self.cut_off = True, end is None
         if end == "interaction_query" and len(self.events) > len(self.texts):
             replay = Passage()
             replay.events.append(self.events.pop())
             return [self, *replay.close("replay")]
-        self.collect()
+        self.collect(whole=True)
         return [self]
 
     def advance(self, size: int, new: str | None = None) -> None:
@@ -10618,6 +10613,7 @@ class RunWords:
         self.open: dict[str, Passage] = {}  # by kind and parent
         self.closed: list[Passage] = []  # undecided ones
         self.pending: list[Event] = []
+        self.sizes: list[int] = []  # bytes of pending events
         self.cwd: str | None = None
         self.ended = False
 
@@ -10625,14 +10621,6 @@ class RunWords:
         for key in keys:
             if key in self.open:
                 self.closed += self.open.pop(key).close(end)
-
-
-def is_delta(event: Any) -> bool:
-    return event.timestamp_ms is not None and event.model_call_id is None
-
-
-def size_of(event: Event) -> int:
-    return len((event.original or event).raw) + EVENT_OVERHEAD
 
 
 def searched_line(event: Any) -> bytes:
@@ -10689,7 +10677,8 @@ class Redactor:
         """Take the events that have arrived: what is said of the next one hides what they show."""
         batch: list[Any] = self.arrived
         self.arrived, self.now = [], time.monotonic()
-        for number in self.redaction.suspects([*map(searched_line, batch)]):
+        suspects = self.redaction.suspects([*map(searched_line, batch)])
+        for number in suspects:
             batch[number].redacted = words_of(batch[number])
         for event in batch:
             if event.original is not None:
@@ -10704,15 +10693,8 @@ class Redactor:
                 )
                 state.last_s = self.now
                 state.pending += stretch
-                self.size += sum(map(size_of, stretch))
-                for taken in stretch:
-                    if taken.type in self.word_types:
-                        self.hear(state, taken)
-                    else:
-                        self.pause(state, taken)
+                self.take(state, stretch)
                 self.settle(run, state)
-                for held in state.pending[-len(stretch) :]:
-                    held.decoded = None if held.raw else held.decoded  # its line says it again
                 stretch = []
 
     def concerns(self, event: Any, after: Any) -> bool:
@@ -10723,16 +10705,29 @@ class Redactor:
         shows = event.redacted is not None and event.type not in SPOKEN_TYPES
         return shows or "paths" in self.redaction.classes or run_of(event) is not run_of(after)
 
+    def take(self, state: RunWords, stretch: list[Any]) -> None:
+        for event in stretch:
+            if event.type in self.word_types:
+                self.hear(state, event)
+            else:
+                self.pause(state, event)
+
     def hear(self, state: RunWords, event: Any) -> None:
         """Take an event with words; one that ends thoughts or repeats all deltas ends a passage."""
         kind, parent = event.type, event.parent_tool_use_id
         key = kind if parent is None else f"{kind} {parent}"
-        whole = kind == "assistant" and not is_delta(event)
-        replay = whole and key in state.open and state.open[key].said.tell() > 0
-        if replay or (kind == "thinking" and event.subtype == "completed"):
+        if kind == "thinking" and event.subtype == "completed":
             state.close(key, end=kind)
         passage = state.open.get(key) or state.open.setdefault(key, Passage())
-        passage.hear(event, whole=whole)
+        if kind == "thinking" or (event.timestamp_ms is not None and event.model_call_id is None):
+            passage.events.append(event)
+            return
+        passage.collect()
+        if replay := passage.said.tell():
+            state.close(key, end=kind)
+            passage = state.open[key] = Passage()
+        passage.events.append(event)
+        passage.collect(whole=True)
         if replay:
             state.close(key, end=kind)
 
@@ -10751,8 +10746,7 @@ class Redactor:
             self.scanner.copies = state.copies
         passages, state.closed = state.closed, []
         for passage in state.open.values():
-            if overdue:
-                passage.collect()
+            passage.collect(whole=overdue)
             passage.advance(0)
             if passage.due or overdue or self.replaces_words:
                 passages.append(passage)
@@ -10784,20 +10778,26 @@ class Redactor:
             elif suspect or cut_off or passage.rest or len(text) > LONG_LINE:
                 for unit, goes_on in self.units(text, whole=whole, cut_off=cut_off):
                     self.redact_words(passage, unit, state.cwd, goes_on=goes_on)
-            else:
+            elif passage.changed or not passage.closed:  # else nothing is left to do
                 passage.advance(len(text) if whole else self.settled(text))
 
     def release(self, state: RunWords, undecided: Sequence[Passage] = ()) -> None:
         """Release events, in order, up to the first one that waits for its words."""
-        pending, waiting = state.pending, (*state.open.values(), *undecided)
+        pending, sizes = state.pending, state.sizes
+        waiting = (*state.open.values(), *undecided)
         held = {id(passage.events[0]) for passage in waiting if passage.events}
         count = next((n for n, event in enumerate(pending) if id(event) in held), len(pending))
         line = pending[count].original if count < len(pending) else None
         while line and count and pending[count - 1].original is line:  # its events stay together
             count -= 1
-        self.size -= sum(map(size_of, pending[:count]))
         self.ready += self.rewrite(pending[:count], state.cwd, state.copies)
-        del pending[:count]
+        self.size -= sum(sizes[:count])
+        del pending[:count], sizes[:count]
+        for event in pending[len(sizes) :]:
+            if event.raw:
+                event.decoded = None  # its line says it again
+            sizes.append(len((event.original or event).raw) + EVENT_OVERHEAD)
+            self.size += sizes[-1]
 
     def release_overdue(self, now: float) -> None:
         """Release events that waited for too long, or that exceed MAX_HELD."""
@@ -10831,19 +10831,18 @@ class Redactor:
         done: list[Event] = []
         for line, group in itertools.groupby(events, operator.attrgetter("original")):
             parts = [*group]
-            whole = join_words(line, parts) if line else None
-            if whole and any(part.redacted is not None for part in parts):
-                whole.original.raw = self.redacted(whole, cwd)
-                parts = [self.rewritten(part, cwd) for part in parts]
-                for part in parts:  # what is printed counts
+            changes = any(part.redacted is not None for part in parts)
+            if line and changes:
+                whole = join_words(line, parts)
+                line.raw = self.redacted(whole, cwd)
+            parts = [self.rewritten(part, cwd) for part in parts]
+            if line and changes:  # what is printed counts
+                for part in parts:
                     part.hidden = whole.hidden if part is parts[-1] else None
-            elif not whole:
-                parts = [self.rewritten(part, cwd) for part in parts]
             done += parts
         return done
 
     def rewritten(self, event: Any, cwd: str | None) -> Any:
-        """An event with its words and other strings redacted, decoded from its changed line."""
         # No output reads the words of what is printed as another line.
         if event.redacted is None or (event.original and event.type in SPOKEN_TYPES):
             return event
@@ -10930,6 +10929,17 @@ PIECE = regex(
 def redacted_words(event: Any) -> str:
     words: str | None = event.redacted
     return words_of(event) if words is None else words
+
+
+def reparse(event: Event, raw: bytes, reread: Callable[[bytes], Event]) -> Event:
+    """Decode an event from its changed line."""
+    new = reread(raw)
+    new.raw, new.run, new.unprinted, new.where = raw, event.run, event.unprinted, event.where
+    new.original, new.kind, new.hidden = event.original, event.kind, event.hidden
+    new.stamp = event.stamp
+    if event.started and started_tool(event) in TOOLS:  # else it may be a name to hide
+        new.started = event.started
+    return new
 
 
 # ---------------------------------------------------------------- shortening

@@ -367,7 +367,7 @@ def test_when_lines_leave(lines: list[bytes], left: list[int]) -> None:
 def test_end_of_input_hides_what_may_begin_a_secret(rule: str, template: str) -> None:
     planted = made(template)
     parts = [r.parts() for r in agentfmt.RULES if r.name == rule]
-    literals = [agentfmt.expression(part[1]) for part in parts if part[0] in ("", agentfmt.AHEAD)]
+    literals = [agentfmt.expression(literal) for before, literal, _ in parts if not before]
     held = f"see {planted.text}"
     ends = [match.end() for literal in literals if (match := literal.search(held.encode()))]
     if not ends or rule == "authorization" or planted.before[-1:].isalnum():
