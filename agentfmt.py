@@ -3520,13 +3520,15 @@ class Translator:
             if whole and delta and maker.blanks:
                 part.timestamp_ms = CERTAIN_DELTA
         elif whole:
-            self.repeat(kind)
+            self.repeat(kind, text)
 
-    def repeat(self, kind: str) -> None:
-        """The line says nothing new: where it is printed, it is of a type, and means nothing."""
+    def repeat(self, kind: str, text: Any) -> None:
+        """Add words that were said before: only where the line is printed, and without meaning."""
         if self.maker.native:
-            self.event.kind = self.event.kind if self.event.type in ACT_TYPES else self.aside
-            self.event.type = kind
+            latest, reason, event = self.latest, self.silent_reason, self.event
+            part = self.words(kind, as_text(text))
+            part.kind = event.kind if event.type in ACT_TYPES else self.aside
+            self.latest, self.silent_reason = latest, reason
 
     def think(self, text: Any, *, delta: bool = False) -> None:
         self.say(text, "thinking", delta=delta)
@@ -4665,7 +4667,7 @@ class SavedCodex(Saved, Codex):
                 self.go_on()
                 self.item(item, kind, done=True)
             else:
-                self.repeat("thinking" if thought else "assistant")
+                self.repeat("thinking" if thought else "assistant", text)
 
     def called(self, payload: Node) -> None:
         """A call; the arguments are JSON in a text, a text, or an object."""
@@ -4987,7 +4989,7 @@ class Droid(Translator):
             self.thought = line["id"]
             self.think(line["text"])
         elif kind == "reasoning":
-            self.repeat("thinking")
+            self.repeat("thinking", line["text"])
         elif kind == "tool_call":
             self.call(line["id"], line["toolName"] or line["toolId"], line["parameters"])
         elif kind == "tool_result":

@@ -761,6 +761,18 @@ def test_fragments_are_emptied(name: str) -> None:
     assert convert(data, "-t", "stream-json", "--thinking").stdout == data
 
 
+def test_a_line_with_a_thought_and_words_that_were_said_is_no_thought() -> None:
+    said = {"type": "text_delta", "delta": "Hi"}
+    blocks = [{"type": "thinking", "thinking": "Hm"}, {"type": "text", "text": "Hi"}]
+    message = {"role": "assistant", "content": blocks, "stopReason": "stop"}
+    data = stream(
+        [*PI, {"type": "message_update", "assistantMessageEvent": said},
+         {"type": "message_end", "message": message}, {"type": "agent_settled"}]
+    )  # fmt: skip
+    assert convert(data, "-t", "stream-json").stdout == data
+    assert convert(data, "-m", "all").stdout == b"Hi\n"
+
+
 def test_a_prompt_of_pi_is_no_fragment() -> None:
     asked = {"role": "user", "content": [{"type": "text", "text": "Go"}]}
     data = stream([*PI, {"type": "message_start", "message": asked}])
