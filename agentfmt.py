@@ -8132,6 +8132,7 @@ EVENT_TYPES = CURSOR_TYPES | {"text", "stream_event", "rate_limit_event"}
 # What could match nothing, and why.
 ANY_KEY = "|".join(KEYS)
 A_NAME = f"(?i:{'|'.join(sorted({*TOOL_NAMES, *EVENT_TYPES, *STATUSES, ANY_CHANGE, ANSWER}))})"
+A_TERM = r"(?!command|target)\w+!?=\S+"
 SEVERAL_NAMES = rf"(?:(?:tool|type)!?=)?{A_NAME}(?:(?: or)? {A_NAME})+"
 MISTAKES = (
     (r"[\"'].*|.*[\u200b-\u200f\u2060\ufeff\x00-\x1f].*|command!?=(?!=).*[\"'`“”‘’].*",
@@ -8154,20 +8155,20 @@ MISTAKES = (
 # then regular expressions for a command.
 A_SHELL = "(?:tool=)?(?i:bash|shell|sh|cmd|exec|terminal)"
 MEANT = (
+    (rf"({ANY_KEY})\s*(?:[:~]=?|=~(?!/)|(?<=\s)==?)\s*(.+)", r"\1=\2"),
+    (rf"!\s*({ANY_KEY})=(.*)|(?!target)({ANY_KEY})=!(.*)", r"\1\3!=\2\4"),
     (rf"((?:{ANY_KEY})!?==?)[\"'`“‘](.*)[\"'`”’]", r"\1\2"),
     (r"(command!?=)(?:\w+=\S* )+(.*)", r"\1\2"),
-    (rf"!\s*({ANY_KEY})=(.*)|(?!target)({ANY_KEY})=!(.*)", r"\1\3!=\2\4"),
     (r"(command!?=)=(.*[*?].*)", r"\1\2"),
     (r"!\s*(\w+)", r"tool!=\1"),
     (r"(?:tool=)?(mcp__(?:(?!__)\w)+)", r"\1__*"),
     (rf"{A_SHELL}\((.*?)(:?\*)?\)", r"command=\1*"),
     (r"(?:tool=)?(\w+)\(domain:(.*)\)", r"\1,target=*\2*"),
     (r"(?:tool=)?(\w+)\((.*)\)|(?:tool[=:])?(\w+):(?!//)(.*/.*)", r"\1\3,path=\2\4"),
-    (rf"({ANY_KEY})\s*(?:[:~]=?|=~(?!/)|(?<=\s)==?)\s*(.+)", r"\1=\2"),
     (rf"{A_SHELL}\s*[:=]\s*(.+)", r"command=\1"),
-    (rf"(?:(\w+)(?: and)? |(\w+!?=\S+) and )?({'|'.join(STATUSES)})", r"\1\2,status=\3"),
-    (rf"({A_NAME}|\w+!?=\S+) and ({A_NAME})|({A_NAME}|(?:{ANY_KEY})!?=.+) and ((?:{ANY_KEY})!?=.+)",
-     r"\1\3,\2\4"),
+    (rf"(?:(\w+)(?: and)? |({A_TERM}) and )?({'|'.join(STATUSES)})", r"\1\2,status=\3"),
+    (rf"({A_NAME}|{A_TERM}) and ({A_NAME})", r"\1,\2"),
+    (rf"({A_NAME}|(?:{ANY_KEY})!?=.+) and ((?:{ANY_KEY})!?=.+)", r"\1,\2"),
     (rf"(?!\s|{SEVERAL_NAMES}\Z)(?:(?:tool|type)!?=(?!=)|(?!(?:{ANY_KEY})!?=))([^=]*[\s^$:][^=]*)",
      r"command=\1"),
     (r"([^=]*/[^=]*|\*?\.[\w.*]+)", r"path=\1"),
@@ -8182,7 +8183,7 @@ EXPRESSIONS = (
 
 def check_term(term: str) -> None:
     """Raise ValueError if a term could match nothing, with what it means."""
-    meant = term
+    meant = typed = term.replace(",", r"\,")
     for written, means in MEANT:
         meant = re.sub(rf"\A(?:{written})\Z", means, meant, flags=re.DOTALL).lstrip(",")
     if found := re.fullmatch(r"(command!?=)(?!=)(.*)", meant, re.DOTALL):
@@ -8193,7 +8194,7 @@ def check_term(term: str) -> None:
     for mistake, why in MISTAKES:
         if match := re.fullmatch(mistake, meant, re.DOTALL):
             raise ValueError(match.expand(why))
-    if meant != term:
+    if meant != typed:
         raise ValueError(f"terms are globs: did you mean {for_shell(meant)}?")
 
 
