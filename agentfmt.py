@@ -8145,7 +8145,7 @@ MISTAKES = (
      r"(?!(?:path|target|command|parent|session)!?=).*\|.*", "no | && ; < > and braces: repeat the "
      'option for "or", for a part of a line give its command; for a sign within quotes write [|]'),
     (SEVERAL_NAMES, 'a term has one name: repeat the option for "or"'),
-    (rf"(?!(?:{ANY_KEY})!?=)(\w*)[<>]?=?[<>=].*", rf"no key '\1'; the keys are {', '.join(KEYS)}"),
+    (rf"(?!(?:{ANY_KEY})!?=)(\w*)[<>!]?=?[<>=].*", rf"no key '\1'; the keys are {', '.join(KEYS)}"),
     (r"(?:\w+!?==?)?", "an empty pattern matches nothing"),
     (r"(?!\w+!?==)(?:[^[]|\[!?\]?[^]]*\])*\[!?\]?[^]]*", "a [ without ]: write [[] for it"),
     (r"(\w+)!=\*+", r"nothing can match: for events without \1, write --drop '\1=*'"),

@@ -592,6 +592,7 @@ def test_usage_errors(option: str, choice: str) -> None:
 @pytest.mark.parametrize(("choice", "why"), [
     *(row.split(" -> ") for row in ROWS["hints"]),
     ("duration>5", f"no key 'duration'; the keys are {', '.join(agentfmt.KEYS)}"),
+    ("cmd!=git push", f"no key 'cmd'; the keys are {', '.join(agentfmt.KEYS)}"),
 ])  # fmt: skip
 def test_what_can_match_nothing_is_an_error_with_a_hint(choice: str, why: str) -> None:
     with pytest.raises(ValueError, match=re.escape(f"{choice!r}: {why}") + r"\Z"):
