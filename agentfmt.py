@@ -2472,7 +2472,7 @@ STRINGS, BRACES = regex(A_STRING), regex(rb"[{}]|" + A_STRING)
 
 def at_braces(line: bytes, depth: int) -> Iterator[tuple[bytes, int]]:
     """A line in parts that begin and end where objects do, and how many braces are open then."""
-    bare = STRINGS.sub(b"", line) if b"{" in line or b"}" in line else b""
+    bare = STRINGS.sub(b"", line) if depth and (b"{" in line or b"}" in line) else b""
     if (closed := bare.count(b"}")) < depth:  # nearly always
         yield line, depth + bare.count(b"{") - closed
         return
