@@ -1804,9 +1804,12 @@ class FinishedCall:
         """The last lines that a failed command printed."""
         if not count or self.tool != "shell" or self.status == "ok":
             return []
-        if not self.printed.strip():
+        text = self.printed
+        if not text and self.status in ("error", "timeout"):  # a line, which the action may cut
+            text = error_message(self.held)
+        if not text.strip():
             return []
-        lines = (line.expandtabs() for line in self.printed[-MAX_TAIL:].rstrip().split("\n"))
+        lines = (line.expandtabs() for line in text[-MAX_TAIL:].rstrip().split("\n"))
         return [*lines][-count:]
 
 
