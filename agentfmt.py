@@ -2355,10 +2355,10 @@ AS_EVENTS = (
 # Frames of whole lines or documents, envelopes of log collectors, lines to events.
 # Chunks in, events out; a damaged line affects no other. It must not know agents or runs.
 
-# How documents begin: their first line is `{` alone, `[` alone, or `[` followed by `{`.
 ARRAY = regex(rb'\[[ \t]*\{[ \t]*"type"')  # of events, behind other lines
 # As in files that were joined without LF: no object has this.
 NEXT_EVENT = regex(rb'(?<=\})[ \t]*(?=\{"(?:type|timestamp|id|parentUuid)")')
+# How documents begin: their first line is `{` alone, `[` alone, or `[` followed by `{`.
 DOCUMENTS = regex(rb"[{\[][ \t\r]*\n|\[[ \t\r]*\{")
 
 
@@ -10935,17 +10935,6 @@ PIECE = regex(
 def redacted_words(event: Any) -> str:
     words: str | None = event.redacted
     return words_of(event) if words is None else words
-
-
-def reparse(event: Event, raw: bytes, reread: Callable[[bytes], Event]) -> Event:
-    """Decode an event from its changed line."""
-    new = reread(raw)
-    new.raw, new.run, new.unprinted, new.where = raw, event.run, event.unprinted, event.where
-    new.original, new.kind, new.hidden = event.original, event.kind, event.hidden
-    new.stamp = event.stamp
-    if event.started and started_tool(event) in TOOLS:  # else it may be a name to hide
-        new.started = event.started
-    return new
 
 
 # ---------------------------------------------------------------- shortening
