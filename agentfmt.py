@@ -1614,6 +1614,8 @@ class Action(Struct, frozen=True, gc=False):
     failed: bool = False
     verb: str = ""
     running: bool = False
+    waits: int = 0  # for the API, in a row
+    waited_ms: int = 0
 
     @property
     def short(self) -> str:
@@ -2076,8 +2078,7 @@ def notice_action(event: Event) -> Action | None:
     message, delay = as_text(notice["message"])[:MAX_TARGET], as_count(notice["retry_delay_ms"])
     if retries:
         tries = event.type == "retry" or delay is not None or message.startswith(RECONNECTING)
-        long = format_duration(delay) if delay else ""
-        return Action("Waiting for the API", message, long) if tries else None
+        return api_wait(message, 1, delay or 0) if tries else None
     if event.subtype != "task_notification":
         label = (event.subtype or "").capitalize()
         return Action(label, message, failed=event.subtype == "blocked")
@@ -2089,6 +2090,14 @@ def notice_action(event: Event) -> Action | None:
     outcome = excerpt(status) if failed else time
     target = first_text(notice["description"], notice["title"], notice["summary"])[:MAX_TARGET]
     return Action(label, target, outcome, failed)
+
+
+def api_wait(why: str, waits: int, took: int) -> Action:
+    """That an agent waits before it tries again, so many times in a row: no success."""
+    facts = [f"{waits} times"] if waits > 1 else []
+    facts += [format_duration(took)] if took else []
+    outcome = ", ".join(facts)
+    return Action("Waiting for the API", why, outcome, running=True, waits=waits, waited_ms=took)
 
 
 replace = msgspec.structs.replace
@@ -12277,6 +12286,12 @@ class Document(Follower):
             self.put(part, step)
 
     def notice(self, part: Chapter, act: Action) -> None:
+        """Add a notice; waits in a row are one."""
+        before = part.steps[-1].act if part.steps else NO_ACTION
+        if act.waits and before.waits:
+            self.size -= part.steps.pop().size
+            both = before.waits + act.waits, before.waited_ms + act.waited_ms
+            act = api_wait(act.target, *both)
         self.put(part, Step(kind="done", act=act))
 
     def did(self, part: Chapter, call: FinishedCall, going: int = 0) -> None:
@@ -12341,6 +12356,11 @@ class Document(Follower):
         text = self.render(self.chapters)
         while len(text) >= self.room and self.fit(0.99 * self.room / len(text)):  # "\n" ends it
             text = self.render(self.chapters)
+        if len(text) >= self.room:
+            too_long = (
+                f"no report fits in --max-report {self.room}: this one has {len(text) + 1:,} bytes"
+            )
+            self.notes.reporter.message(too_long)
         redaction: EventRedactor = self.notes.reporter.redaction
         return redaction.without_copies(text)
 

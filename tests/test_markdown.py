@@ -612,6 +612,13 @@ def test_the_verdict_is_there_if_nothing_else_fits() -> None:
     assert 200 < len(report(data, "--max-report", "300").encode()) <= 300
 
 
+def test_a_limit_that_no_report_fits_in_is_told() -> None:
+    for to in ("markdown", "html"):
+        ended = convert(run_of(user(), *many(10)), "-t", to, "--max-report", "20")
+        told = f"no report fits in --max-report 20: this one has {len(ended.stdout):,} bytes"
+        assert ended.stderr.splitlines()[-1] == f"agentfmt: {told}"
+
+
 @pytest.mark.parametrize("to", ["markdown", "html"])
 def test_what_sub_agents_of_sub_agents_did_has_a_bound(to: str) -> None:
     """What is deeper stands beside the others."""

@@ -546,6 +546,16 @@ def test_each_retry_is_a_line(lines: list[bytes], shown: str) -> None:
     assert b"API" not in convert(data, "-v", "--only", "shell").stdout
 
 
+def test_waits_in_a_row_are_one_row_of_a_report_and_no_success() -> None:
+    waits = [claude_retry(500), claude_retry(39_500), claude_retry(None)]
+    data = b"".join((CLAUDE, *waits, completed(), claude_retry(1000), result()))
+    text = convert(data, "-t", "markdown").stdout.decode()
+    rows = [line for line in text.split("\n") if "API" in line]
+    why = "Waiting for the API <code>overloaded 529</code>"
+    assert rows == [f"<li>▶️ {why} (3 times, 40.0 s)", f"<li>▶️ {why} (1.0 s)"]
+    assert show(data, Terminal()).rows[1].startswith("  ▸ Waiting for the API")
+
+
 def test_an_edit_shows_its_lines() -> None:
     diff = "--- a/x\n+++ b/x\n@@ -1 +1,30 @@\n-old [REDACTED:x]\n" + "".join(
         f"+{n}\n" for n in range(30)
