@@ -407,6 +407,20 @@ def named_sections(name: str) -> dict[str, list[str]]:
     return {head.partition(":")[0]: rows for head, rows in sections(name)}
 
 
+def table(name: str, heading: str) -> list[Any]:
+    """The rows below such a heading, for parametrize: cells have | between them, and -> before the
+    last one; what can be is JSON."""
+    rows = (re.split(r" (?:\||->) ", row) for row in named_sections(name)[heading])
+    return [pytest.param(*map(value_of, cells), id=cells[-1] or "none") for cells in rows]
+
+
+def value_of(cell: str) -> Any:
+    begins_so = cell[:1] in ("{", "[", '"') or cell in ("null", "true", "false")
+    with contextlib.suppress(ValueError):
+        return json.loads(cell) if begins_so else cell
+    return cell
+
+
 # ---------------------------------------------------------------- what action lines say
 
 
@@ -428,8 +442,9 @@ def verb(tool: str) -> str:
 
 
 def labeled(text: str) -> str:
-    """A text in which ``{read} a.py`` stands for ``Read file a.py``."""
-    return text.format_map(Labels())
+    """A text in which ``{read} a.py`` stands for ``Read file a.py``, ``{not read}`` for how that
+    failed, and ``{begin task}`` for what it says while it runs."""
+    return re.sub(r"{(not |begin )?(\w+)}", lambda found: FORMS[found[1]](found[2]), text)
 
 
 def failed(tool: str, status: str = "") -> str:
@@ -438,6 +453,10 @@ def failed(tool: str, status: str = "") -> str:
     line = f"Failed to {agentfmt.tool_named(tool).do}"
     return f"{line} ({agentfmt.REASONS[status]})" if status else line
 
+
+FORMS: dict[str | None, Callable[[str], str]] = {
+    None: label, "not ": failed, "begin ": lambda tool: agentfmt.TOOLS[tool].doing,
+}  # fmt: skip
 
 # ---------------------------------------------------------------- events
 

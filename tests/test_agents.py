@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +23,11 @@ from support import (
     content,
     convert,
     corpus,
-    failed,
     label,
+    labeled,
     returned,
     run,
+    sections,
     use,
 )
 
@@ -545,17 +546,6 @@ STREAMS: dict[str, Stream] = {
 STREAMS |= more_streams.STREAMS
 
 
-def spelled(line: str) -> str:
-    return re.sub(r"{(not |begin )?(\w+)}", lambda m: FORMS[m[1]](m[2]), line)
-
-
-FORMS: dict[str | None, Callable[[str], str]] = {
-    None: label,
-    "not ": failed,
-    "begin ": lambda tool: agentfmt.TOOLS[tool].doing,
-}
-
-
 @pytest.mark.parametrize("member", ["structured_output", "structured_result"])
 def test_answer_by_a_schema(member: str) -> None:
     """It is the answer, whatever was said before; the result repeats it, or is empty."""
@@ -656,7 +646,7 @@ def test_what_a_stream_means(name: str) -> None:
     detailed, results = view(data, detail=True), convert(data, "-t", "json")
     assert detailed.status == results.status == status
     assert [results.stdout.count(b"\n"), results.stderr.count(" failed: ")] == runs
-    assert detailed.lines == [*map(spelled, progress)]
+    assert detailed.lines == [*map(labeled, progress)]
     assert convert(data).stdout.count(b"\n") == len(
         [line for line in progress if not re.search("inish|{begin|Waiting for the API", line)]
     )
@@ -915,7 +905,7 @@ SHORT = [
 @pytest.mark.parametrize(("given", "line"), SHORT)
 def test_unknown_tools_show_a_short_argument(given: Line, line: str) -> None:
     lines = [CLAUDE_INIT, says("assistant", use("mystery", **given)), says("user", returned())]
-    assert view(stream([*lines, CLAUDE_OK]), detail=True).stdout.decode() == f"{spelled(line)}\n"
+    assert view(stream([*lines, CLAUDE_OK]), detail=True).stdout.decode() == f"{labeled(line)}\n"
 
 
 # ---------------------------------------------------------------- tokens, times, diffs
@@ -984,7 +974,7 @@ def test_diffs_of_copilot() -> None:
          "data": {"toolCallId": "c", "success": True, "result": told}},
         copilot_end(),
     ])  # fmt: skip
-    assert convert(data, "-d").lines == [*map(spelled, ["{edit} /w/a (+2 -1)"])]
+    assert convert(data, "-d").lines == [*map(labeled, ["{edit} /w/a (+2 -1)"])]
     assert "\n-y\n+z\n" in convert(data, "-t", "markdown").stdout.decode()
     cursor = convert(data, "-t", "cursor").stdout
     assert convert(cursor, "-d").lines == convert(data, "-d").lines
@@ -1019,7 +1009,7 @@ INDEX = "Index: a\n=====\n--- a\n+++ a\n@@ -1 +1,2 @@\n-x\n+y\n+z\n"
         "metadata": {"diff": INDEX}}, "{edit} a.py (+2 -1)", id="a-diff"),
 ])  # fmt: skip
 def test_a_call_of_opencode(called: Line, line: str) -> None:
-    assert convert(stream([STEP, used(**called), STOP]), "-d").lines == [spelled(line)]
+    assert convert(stream([STEP, used(**called), STOP]), "-d").lines == [labeled(line)]
 
 
 def test_a_plan_that_is_proposed_is_shown_once() -> None:
@@ -1031,51 +1021,7 @@ def test_a_plan_that_is_proposed_is_shown_once() -> None:
 # ---------------------------------------------------------------- the smallest real faults
 
 # What goes wrong easily in how a call ended, what it is about and what came of it: with -d.
-SAMPLES: dict[str, list[str]] = {
-    "repro/claude-no-session-id": ["{shell} ls"],
-    "repro/claude-workflow-error": ["{not workflow} (error: boom)"],
-    "repro/copilot-apply-patch-delete": ["{delete} old.txt"],
-    "repro/copilot-apply-patch-three-files": ["{edit} a.py (+1 -1)", "{write} b.py (1 line)", "{delete} c.py"],
-    "repro/figma-token-id": ["Used tool get_figma_file", "Failed to use tool get_figma_file (error: no)"],
-    "repro/gemini-user-before-init-min": [],
-    "repro/oc-done": ["{write} /tmp/claustrum-opencode-capture/hello.txt (1 line)"],
-    "repro/oc-mcp-error": ["{not mcp} ver002turn/web_search (error: boom)"],
-    "repro/opencode-apply-patch-delete": ["{delete} hello.txt"],
-    "repro/redact-loses-status": ["Used tool get_figma_file", "Failed to use tool get_figma_file (error: no)"],
-    "faults/huge-cost": [],
-    "faults/claude-saved-result-before-use": ["{read} a.txt (1 line)"],
-    "faults/claude-sidechain-warmup": [],
-    "faults/claude-structured-after-text": ["{structuredOutput} hello"],
-    "faults/claude-saved-placeholder-tokens": [],
-    "faults/codex-saved-subagent-task": ["{shell} sed -n '1,240p' docs/plan-brief.md && rg --files -g 'AGENTS.md' -g '*.proto' -g 'go.mod' -g 'pyproject.toml' -g 'README*' -g 'docs/**' | sed -n '1,200p' (0.1 s)"],
-    "faults/claude-read-lines": ["{read} calc.py (2 lines)"],
-    "faults/claude-write-update": ["{edit} a.txt (+2 -3)"],
-    "faults/gemini-overwrote": ["{edit} /w/a.txt (2 lines)"],
-    "faults/codex-web-open-page": ["{webFetch} https://example.com/a", "{webFetch} https://example.com/b"],
-    "faults/codex-saved-open-page": ["{webFetch} https://ar5iv.labs.arxiv.org/html/2407.21783"],
-    "faults/codex-saved-exec-web": ['{webFetch} https://superteam.fun/earn/grants/agentic-engineering (29 characters, 3.9 s)'],
-    "faults/qwen-denied": ['{not write} /tmp/probe.txt (permission denied: Qwen Code requires permission to use "write_file", but that permission was declined. Matching deny rule: "edit".)'],
-    "faults/copilot-instructions-as-prompt": [],
-    "faults/pi-status-differs": [],
-    "faults6/b-cline": ["{shell} cat build.log (1 ms)"],
-    "faults6/b-cp": ["{not read} /nope (not found: Path does not exist)",
-             "{not shell} rm x (rejected: The call was not run)"],
-    "faults6/b-mcp": ["{not mcp} gh/merge (error: 405: pull request 5 requires approval from a code owner)"],
-    "faults6/b-cx-p2": ["{edit} b.py (+1 -1)"],
-    "faults6/b-cx-p3": ["{edit} a.py (+1 -1)"],
-    "faults6/b-cx-exec": ["{shell} git push (0.1 s)"],
-    "faults6/b-kimi": ["{shell} pytest (exit 1)"],
-    "faults6/claude-saved-resumed-two-ids": ["{ls} ."],
-    "faults6/claude-bashoutput": ["{shell} pnpm dev (in background)", "{await} pnpm dev",
-                          "{taskStop} pnpm dev"],
-    "faults6/b-cl-live": ["{shell} grep -n 'Exit code' x (exit 1)"],
-    "faults6/b-cx-p": ["{edit} a.py (+1 -1)", "{delete} b.py", "{write} c.py"],
-    "faults6/b-cx-todo": ["{updateTodos} (2 of 2 done)"],
-    "faults6/b-oc": ["{mcp} my/server_do_it (1 ms)", "{shell} false (exit 1, 1 ms)"],
-    "faults6/b-oc2": [],
-    "faults6/pi-saved-v1": ["{read} docs/theme.md"],
-    "faults6/cursor-saved-websearch": ["{webSearch} HBO original series 1990s list"],
-}  # fmt: skip
+SAMPLES = dict(sections("samples.txt"))
 
 
 def samples() -> Iterator[Any]:
@@ -1095,7 +1041,7 @@ def test_a_sample(path: str) -> None:
     data, lines = content(path), SAMPLES[f"{Path(path).parent.name}/{Path(path).stem}"]
     for given in (data, convert(data, "-t", "cursor").stdout):
         ended = convert(given, "-d", "-m", "none")
-        assert (ended.status, ended.lines) == (0, [*map(spelled, lines)])
+        assert (ended.status, ended.lines) == (0, [*map(labeled, lines)])
     assert {convert(data, "-t", to).status for to in agentfmt.WRITERS} == {0}
     states = [row["status"] for row in convert(data, "-t", "calls").objects]
     for classes in ("secrets", "secrets,content", "all"):

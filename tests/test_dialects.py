@@ -16,12 +16,12 @@ from support import (
     content,
     convert,
     corpus,
-    failed,
     label,
     labeled,
     returned,
     run,
     sections,
+    table,
     use,
     whole_run,
 )
@@ -160,34 +160,11 @@ def test_thinking_first_in_a_run_is_dropped_too() -> None:
 
 # ---------------------------------------------------------------- tools
 
-TOOLS = {
-    "read": "Read NotebookRead read_file read_many_files look_at",
-    "write": "Write create_file write_file",
-    "edit": "Edit MultiEdit NotebookEdit edit_file replace edit undo_edit",
-    "shell": "Bash run_shell_command PowerShell",
-    "grep": "Grep search_file_content grep_search", "semSearch": "finder", "glob": "Glob glob",
-    "ls": "LS list_directory", "webFetch": "WebFetch read_web_page web_fetch",
-    "webSearch": "WebSearch web_search google_web_search",
-    "updateTodos": "TodoWrite TaskCreate TaskUpdate write_todos todo_write update_todo",
-    "task": "Task Agent oracle task codebase_investigator invoke_agent librarian",
-    "mcp": "mcp__github__list_issues github__list_issues mcp_github_list_issues",
-    "skill": "Skill activate_skill", "createPlan": "ExitPlanMode exit_plan_mode",
-    "askQuestion": "AskUserQuestion ask_user", "await": "BashOutput TaskOutput",
-    "readTodos": "TodoRead",
-    "toolSearch": "ToolSearch tool_search_tool", "listMcpResources": "ListMcpResourcesTool",
-    "readMcpResource": "ReadMcpResourceTool ReadMcpResourceDirTool",
-    "switchMode": "EnterPlanMode plan_enter plan_exit", "lsp": "LSP",
-    "structuredOutput": "StructuredOutput", "saveMemory": "save_memory",
-    "taskGet": "read_bash read_agent", "taskStop": "KillShell KillBash stop_bash",
-    "taskList": "list_bash list_agents",
-    "enterWorktree": "EnterWorktree", "exitWorktree": "ExitWorktree", "workflow": "Workflow",
-    "cronCreate": "CronCreate", "cronDelete": "CronDelete", "cronList": "CronList",
-    "readThread": "read_thread", "Mystery": "Mystery",
-}  # fmt: skip
+TOOLS = [row.values for row in table("foreign.txt", "tools")]
 
 
 @pytest.mark.parametrize(
-    ("name", "tool"), [(name, tool) for tool, names in TOOLS.items() for name in names.split()]
+    ("name", "tool"), [(name, tool) for tool, names in TOOLS for name in names.split()]
 )
 def test_tools(name: str, tool: str) -> None:
     data, line = one_call(name, {"x": 1}, returned()), label(tool)
@@ -207,108 +184,26 @@ def test_tools(name: str, tool: str) -> None:
     assert events[2]["tool_call"][f"{tool}ToolCall"]["result"].keys() == {"success"}
 
 
-ARGUMENTS = [
-    ("Read", {"file_path": "/a", "limit": 5}, {"path": "/a", "limit": 5}),
-    ("read_file", {"absolute_path": "/a"}, {"path": "/a"}),
-    ("Write", {"file_path": "/a", "content": "x"}, {"path": "/a", "fileText": "x"}),
-    ("create_file", {"path": "/a", "content": "x"}, {"path": "/a", "fileText": "x"}),
-    ("Edit", {"file_path": "/a", "old_string": "x"}, {"path": "/a", "old_string": "x"}),
-    ("NotebookEdit", {"notebook_path": "/a"}, {"path": "/a"}),
-    ("Bash", {"cmd": "ls"}, {"command": "ls"}),
-    ("Bash", {"command": "ls", "timeout": 5}, {"command": "ls", "timeout": 5}),
-    ("Grep", {"pattern": "x", "output_mode": "count"}, {"pattern": "x", "outputMode": "count"}),
-    ("Glob", {"pattern": "*", "path": "/"}, {"globPattern": "*", "targetDirectory": "/"}),
-    ("WebSearch", {"query": "x"}, {"searchTerm": "x"}),
-    ("WebFetch", {"url": "https://x"}, {"url": "https://x"}),
-    ("Task", {"subagent_type": "Explore", "prompt": "x"},
-        {"subagentType": "Explore", "prompt": "x"}),
-    ("codebase_investigator", {"objective": "x"}, {"description": "x"}),
-    ("LS", {"directory_path": "/a"}, {"path": "/a"}),
-    ("TodoWrite", {"todos": [{"content": "x", "status": "in_progress", "activeForm": "xing"}]},
-        {"todos": [{"id": "1", "content": "x", "status": "TODO_STATUS_IN_PROGRESS"}]}),
-    ("todo_write", {"todos": [{"description": "x", "status": "done"}]},
-        {"todos": [{"id": "1", "content": "x", "status": "TODO_STATUS_COMPLETED"}]}),
-    ("mcp__gh__list", {"a": 1}, {"name": "mcp__gh__list", "args": {"a": 1},
-        "providerIdentifier": "gh", "toolName": "list"}),
-    ("Skill", {"skill": "x"}, {"name": "x"}),
-    ("Mystery", {"command": "x"}, {"command": "x"}),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("name", "given", "args"), [pytest.param(*row, id=row[0]) for row in ARGUMENTS]
-)
+@pytest.mark.parametrize(("name", "given", "args"), table("foreign.txt", "arguments"))
 def test_arguments(name: str, given: dict[str, Any], args: dict[str, Any]) -> None:
     for event in made(one_call(name, given, returned()))[1:3]:
         (body,) = (value for key, value in event["tool_call"].items() if key.endswith("ToolCall"))
         assert body["args"] == args
 
 
-REJECTED = "The user doesn't want to proceed with this tool use. The tool use was rejected"
-OUTCOMES: list[tuple[str, str, dict[str, Any], dict[str, Any], str]] = [
-    ("success", "Bash", returned(), {}, label("shell")),
-    ("blocks", "Bash", returned([text("ok")]), {}, label("shell")),
-    ("told", "Bash", returned(), {"exit_code": 3}, label("shell", 3)),
-    ("told-0", "Bash", returned(), {"exit_code": 0}, label("shell")),
-    ("written", "Bash", returned("Exit code 7\nno", error=True), {}, label("shell", 7)),
-    ("printed", "Bash", returned("Exit code 7"), {}, label("shell")),
-    ("amp", "Bash", returned('{"output":"x","exitCode":4}'), {}, label("shell", 4)),
-    ("qwen", "run_shell_command",
-        returned("Command: x\nStdout: Exit Code: 1\nExit Code: 5\nSignal: (none)"), {},
-        label("shell", 5)),
-    ("error", "Bash", returned("no", error=True), {}, failed("shell", "error")),
-    ("rejected", "Edit", returned(REJECTED, error=True), {}, failed("edit", "rejected")),
-    ("interrupted", "Bash", returned("[Request interrupted by user for tool use]", error=True), {},
-        failed("shell", "rejected")),
-    ("denied", "Write",
-        returned("Claude requested permissions to write to /a, but you haven't", error=True), {},
-        failed("write", "denied")),
-    ("denied-rule", "Bash",
-        returned("Permission to use Bash with command rm has been denied.", error=True), {},
-        failed("shell", "denied")),
-    ("missing", "Read",
-        returned("<tool_use_error>File does not exist.</tool_use_error>", error=True), {},
-        failed("read", "notfound")),
-    ("timeout", "Bash", returned("Command timed out after 2m 0.0s", error=True), {},
-        failed("shell", "timeout")),
-    ("mcp", "mcp__a__b", returned("no", error=True), {}, failed("mcp", "error")),
-    ("not-an-error", "Read", returned(REJECTED), {}, label("read")),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("name", "answer", "beside", "line"),
-    [pytest.param(*row[1:], id=row[0]) for row in OUTCOMES],
-)
+@pytest.mark.parametrize(("name", "answer", "beside", "line"), table("foreign.txt", "outcomes"))
 def test_outcomes(name: str, answer: dict[str, Any], beside: dict[str, Any], line: str) -> None:
-    data = one_call(name, {}, answer, tool_use_result=beside)
+    data, line = one_call(name, {}, answer, tool_use_result=beside), labeled(line)
     assert progress(data) == [line]
     assert progress(convert(data, "-t", "cursor").stdout) == [line]
     status = 1 if line.startswith("Failed") or "exit" in line else 0
     assert convert(data, "--fail-on", "status=failed").status == status
 
 
-def of_read(content: str, start: int, count: int, total: int) -> dict[str, Any]:
-    file = {"content": content, "startLine": start, "numLines": count, "totalLines": total}
-    return {"type": "text", "file": file}
-
-
-def written(*lines: str) -> dict[str, Any]:
-    return {"type": "update", "filePath": "x", "structuredPatch": [{"lines": [*lines]}]}
-
-
-@pytest.mark.parametrize(("tool", "told", "line"), [
-    # The empty line behind the last newline is none, where the content shows it.
-    ("Read", of_read("a\nb\n", 1, 3, 3), "{read} x (2 lines)"),
-    ("Read", of_read("a\nb", 1, 2, 2), "{read} x (2 lines)"),
-    ("Read", of_read("a\nb\n", 1, 2, 9), "{read} x (lines 1-2 of 9)"),
-    ("Read", of_read("a\nb\n", 7, 3, 9), "{read} x (lines 7-8 of 8)"),
-    ("Read", of_read("\n", 1, 2, 2), "{read} x (1 line)"),
-    # Over a file, even if there was nothing in it.
-    ("Write", written("-a", "+b"), "{edit} x (+1 -1)"),
-    ("Write", written("+b"), "{edit} x (+1 -0)"),
-])  # fmt: skip
+@pytest.mark.parametrize(("tool", "told", "line"), table("foreign.txt", "files"))
 def test_lines_of_a_file(tool: str, told: dict[str, Any], line: str) -> None:
+    """The empty line behind the last newline is none, where the content shows it. What stands over
+    a file is no new one, even if there was nothing in it."""
     data = one_call(tool, {"file_path": "x", "content": "b\n"}, returned(), tool_use_result=told)
     assert progress(data, "-d") == [labeled(line)]
     assert progress(convert(data, "-t", "cursor").stdout, "-d") == [labeled(line)]
@@ -342,29 +237,7 @@ def test_the_structured_answer_is_the_one_that_is_stated(names: tuple[str, str])
     assert json.loads(convert(data, "-t", "json").stdout)["result"] == '{"n":7}'
 
 
-RESULTS = [
-    ("Read", {}, {"file": {"numLines": 3, "startLine": 2, "totalLines": 9}},
-        {"content": "ok", "totalLines": 9, "readRange": {"startLine": 2, "endLine": 4}}),
-    ("Edit", {}, {"structuredPatch": [{"oldStart": 3, "lines": [" a", "-b", "+c", "+d"]}]},
-        {"message": "ok", "linesAdded": 2, "linesRemoved": 1,
-        "diffString": "@@ -3,0 +0,0 @@\n a\n-b\n+c\n+d"}),
-    ("Write", {"content": "a\nb\n"}, {}, {"message": "ok", "linesCreated": 2}),
-    ("Glob", {}, {"filenames": ["a"], "numFiles": 1},
-        {"content": "ok", "files": ["a"], "totalFiles": 1}),
-    ("Grep", {}, {"mode": "files_with_matches", "filenames": ["a"], "numFiles": 1},
-        {"content": "ok", "workspaceResults": {"": {"files": {"files": ["a"], "totalFiles": 1}}}}),
-    ("Grep", {}, {"mode": "content", "numLines": 3},
-        {"content": "ok", "workspaceResults": {"": {"content": {"totalMatchedLines": 3}}}}),
-    ("WebFetch", {"url": "u"}, {}, {"url": "u", "markdown": "ok"}),
-    ("mcp__a__b", {}, {}, {"content": [{"text": {"text": "ok"}}], "isError": False}),
-    ("Bash", {"command": "c"}, {"stdout": "o", "stderr": "e"},
-        {"command": "c", "stdout": "o", "stderr": "e", "interleavedOutput": "ok"}),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("name", "given", "beside", "success"), [pytest.param(*row, id=row[0]) for row in RESULTS]
-)
+@pytest.mark.parametrize(("name", "given", "beside", "success"), table("foreign.txt", "results"))
 def test_results(
     name: str, given: dict[str, Any], beside: dict[str, Any], success: dict[str, Any]
 ) -> None:
@@ -399,16 +272,7 @@ def test_verdict(members: dict[str, Any], status: int, to: str) -> None:
     assert convert(init() + result(**members), "-t", to).status == status
 
 
-@pytest.mark.parametrize(("members", "why"), [
-    ({"terminal_reason": "aborted_streaming"}, "interrupted"),
-    ({"terminal_reason": "aborted_tools", "errors": ["x"]}, "interrupted"),
-    ({"errors": ["[ede_diagnostic] result_type=user"]}, "interrupted"),
-    ({"result": "[ede_diagnostic] result_type=user"}, "interrupted"),
-    ({"errors": ["[ede_diagnostic] a", "API Error: 529"]}, "[ede_diagnostic] a"),
-    ({"errors": ["[ede_diagnostic] a"], "terminal_reason": "max_turns"}, "[ede_diagnostic] a"),
-    ({"errors": ["no"]}, "no"),
-    ({"terminal_reason": 5}, "Done."),
-])  # fmt: skip
+@pytest.mark.parametrize(("members", "why"), table("foreign.txt", "interrupted"))
 def test_who_was_interrupted(members: dict[str, Any], why: str) -> None:
     data = init() + result(subtype="error_during_execution", is_error=True, **members)
     for lines in (data, convert(data, "-t", "cursor").stdout):
@@ -417,20 +281,7 @@ def test_who_was_interrupted(members: dict[str, Any], why: str) -> None:
         assert f" failed: {why}\n" in ended.stderr
 
 
-@pytest.mark.parametrize(("told", "status"), [
-    ("This command requires approval", "denied"),
-    ("This Bash command contains multiple operations. The following parts require approval: a",
-     "denied"),
-    ("Commands that change directories and write require explicit approval to be safe", "denied"),
-    ("Contains shell syntax (string) that cannot be statically analyzed", "denied"),
-    ("Contains simple_expansion", "denied"),
-    ("Newline followed by # inside a quoted argument can hide arguments from path validation",
-     "denied"),
-    ("Contains 3 errors and 2 warnings", "error"),
-    ("This operation requires approval of two owners", "error"),  # of a server
-    ("Path does not exist: /w/b", "notfound"),
-    ("Path has no write access", "error"),
-])  # fmt: skip
+@pytest.mark.parametrize(("told", "status"), table("foreign.txt", "failures"))
 def test_how_a_call_failed(told: str, status: str) -> None:
     answer = message("user", returned(told, error=True))
     (row,) = convert(
@@ -507,9 +358,6 @@ def test_structural_classes_need_cursor(classes: str) -> None:
         convert(data, "-t", "stream-json", "-r", classes)
     assert convert(data, "-t", "cursor", "-r", classes).status == 0
     assert convert(data, "-t", "stream-json", "-r", "secrets,paths").status == 0
-
-
-# ---------------------------------------------------------------- limits
 
 
 # ---------------------------------------------------------------- other agents

@@ -49,6 +49,7 @@ from support import (
     run_of,
     signaled_again,
     start,
+    table,
     user,
     whole_run,
 )
@@ -511,41 +512,13 @@ def test_a_fifo_is_a_file(begin: Begin, tmp_path: Any) -> None:
 
 
 @pytest.mark.parametrize(("args", "message"), [
-    (["--nonsense"], "no such option '--nonsense'"),
-    (["-t", "xml"], "--to: 'xml' is not one of"),
-    (["-t"], "requires an argument"),
-    (["-f", "nobody"], "--from: 'nobody' is not one of"),
-    (["--max-line", "0"], "invalid size '0': expected bytes"),
-    (["--max-line", "-1"], "invalid size '-1': expected bytes"),
-    (["--max-line", "5T"], "invalid size '5T': expected bytes"),
+    *((shlex.split(row.values[0]), row.values[1]) for row in table("usage.txt", "usage")),
     (["--max-line", "9" * 5000], "invalid size"),
-    (["--max-line", ""], "invalid size '': expected bytes"),
-    (["--output-format", "json"], "no option --output-format: use --to FORMAT, such as -t json"),
-    (["--format", "json"], "no option --format: use --to"),
-    (["--follow"], "no such option '--follow'; see"),
-    (["empty", "--run", "true"], "--run reads what its command prints"),
-    (["--since", "soon"], "--since: invalid time 'soon': expected one such as 7d"),
-    (["-o", "json"], "no option -o: use > FILE"),
-    (["--json"], "no option --json: use --to json"),
-    (["-r", "secret"], "--redact: unknown class 'secret'; expected one of secrets, paths,"),
-    (["--pattern", "x"], "--pattern: invalid pattern 'x': expected NAME=REGEX, such as"),
-    (["-q", "--actions", "stderr"], "--quiet and --actions stderr contradict each other"),
-    (["--rejects", "/nonexistent/x"], "--rejects /nonexistent/x: No such file or directory"),
-    (["--rejects", "/"], "--rejects /: Is a directory"),
-    (["--grace", "10s"], "--grace goes with --run only"),
-    (["--tee", "-"], "--tee -: write ./- for a file of that name"),
-    (["Nonexistent"], "agentfmt: Nonexistent: No such file or directory"),
-    (["/nonexistent"], "/nonexistent: No such file or directory"),
-    (["-", "/nonexistent"], "/nonexistent: No such file or directory"),
     (["\x1b[31m\n"], "\\x1b[31m\\n: No such file or directory"),
     (["\udcff"], "No such file or directory"),
     (["x" * 300], "File name too long"),
     ([""], "No such file or directory"),
     ([f"{HERE}/sample.ndjson", "/nonexistent"], "/nonexistent: No such"),  # before it reads
-    *((["--max-wait", time], f"invalid time {time!r}: expected one such as 90, 90s, 10m, 1h30m")
-      for time in ("abc", "-1", "nan", "1x")),
-    *((["--tail", number], f"invalid number {number!r}: expected a whole number")
-      for number in ("abc", "-1", "1.5", "")),
 ])  # fmt: skip
 def test_usage(args: list[str], message: str) -> None:
     ended = run(*args, data=whole_run())

@@ -18,6 +18,7 @@ from support import (
     init,
     result,
     started,
+    table,
     user,
     whole_run,
 )
@@ -52,28 +53,7 @@ def test_an_act_opens_a_run(act: bytes, to: str) -> None:
 # ---------------------------------------------------------------- verdicts
 
 
-@pytest.mark.parametrize(("terminal", "why"), [
-    pytest.param({"is_error": False}, None, id="ok"),
-    pytest.param({"is_error": False, "subtype": "réussite"}, None, id="translated"),
-    pytest.param({"is_error": False, "subtype": "terror"}, None, id="error not first"),
-    pytest.param({"is_error": False, "subtype": 7}, None, id="subtype is a number"),
-    pytest.param({"is_error": False, "subtype": None}, None, id="subtype is null"),
-    pytest.param({"is_error": True, "result": "why"}, "why", id="result says why"),
-    pytest.param({"is_error": True, "error": "why", "result": "x"}, "why", id="error"),
-    pytest.param({"is_error": True, "error": {"message": "why"}}, "why", id="error.message"),
-    pytest.param({"is_error": True, "errors": ["why", "x"]}, "why", id="errors"),
-    pytest.param({"is_error": True, "errors": [{"message": "why"}]}, "why", id="of objects"),
-    pytest.param({"is_error": True, "message": "why"}, "why", id="message"),
-    pytest.param({"is_error": False, "subtype": "error"}, "error", id="subtype error"),
-    pytest.param({"is_error": False, "subtype": "error_max_turns"}, "error_max_turns", id="e_"),
-    pytest.param({"is_error": True}, "", id="no reason"),
-    pytest.param({"result": "x"}, "", id="no is_error"),
-    pytest.param({"is_error": None}, "", id="null"),
-    pytest.param({"is_error": 0}, "", id="0"),
-    pytest.param({"is_error": "false"}, "", id="text"),
-    pytest.param({"is_error": []}, "", id="list"),
-    pytest.param({"is_error": True, "error": {"message": {}}, "result": 7}, "", id="shapes"),
-])  # fmt: skip
+@pytest.mark.parametrize(("terminal", "why"), table("runs.txt", "results"))
 def test_verdict(terminal: dict[str, Any], why: str | None) -> None:
     ended = convert([init(), event("result", **terminal)])
     assert ended.status == (OK if why is None else FAILED)

@@ -29,6 +29,7 @@ from support import (
     label,
     on_terminal,
     result,
+    table,
     verb,
     whole_run,
 )
@@ -105,34 +106,11 @@ def ok(**success: Any) -> dict[str, Any]:
 # ---------------------------------------------------------------- what a command is about
 
 HERE = "/work/app"
-POWERSHELL = r"C:\Program Files\PowerShell\7\pwsh.exe"
 
 
-@pytest.mark.parametrize(("command", "shown"), [
-    pytest.param("npm test", "npm test", id="bare"),
-    pytest.param("/bin/zsh -lc 'rg --files'", "rg --files", id="zsh"),
-    pytest.param('bash -lc "rg -g \'*.py\' \\"a b\\" \\$HOME"', "rg -g '*.py' \"a b\" $HOME", id="bash"),
-    pytest.param("sh -c ls", "ls", id="sh"),
-    pytest.param("/usr/bin/env bash -c ls", "/usr/bin/env bash -c ls", id="env"),
-    pytest.param("bash --noprofile -e -o pipefail -c 'make all'", "make all", id="options"),
-    pytest.param("zsh -lc 'echo '\"'\"'it'\"'\"''", "echo 'it'", id="quoted-quotes"),
-    pytest.param(["bash", "-lc", "cd /work/app && npm test"], "npm test", id="list"),
-    pytest.param(["git", "commit", "-m", "a b"], "git commit -m 'a b'", id="list-of-words"),
-    pytest.param(f'"{POWERSHELL}" -Command "Get-Item \'a\'"', "Get-Item 'a'", id="pwsh"),
-    pytest.param("powershell.exe -NoProfile -Command Get-Item a", "Get-Item a", id="powershell"),
-    pytest.param("bash -lc 'a' && b", "bash -lc 'a' && b", id="not-all"),
-    pytest.param("bash -lc 'a", "bash -lc 'a", id="unterminated"),
-    pytest.param("bash run.sh -c x", "bash run.sh -c x", id="a-script"),
-    pytest.param("ssh -c 'a'", "ssh -c 'a'", id="no-shell"),
-    pytest.param("cd /work/app && make", "make", id="cd"),
-    pytest.param("cd '/work/app/' ; make", "make", id="cd-quoted"),
-    pytest.param("cd /work/app\nmake", "make", id="cd-line"),
-    pytest.param("cd /work/app/src && make", "cd /work/app/src && make", id="cd-elsewhere"),
-    pytest.param("cd /work/app", "cd /work/app", id="cd-alone"),
-    pytest.param("bash -lc 'cd /work/app && make'", "make", id="both"),
-    pytest.param(7, "", id="number"),
-    pytest.param([7, None], "7 ''", id="odd-list"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("command", "shown"), [*table("calls.txt", "commands"), (7, ""), ([7, None], "7 ''")]
+)
 def test_a_command_is_shown_as_it_runs(command: Any, shown: str) -> None:
     assert agentfmt.command_arg({"command": command}, HERE) == shown
 
@@ -211,18 +189,7 @@ def test_code_keeps_its_lines() -> None:
     assert rows == ["Look:", *code, f"and {BOLD}this{RESET} line too"]
 
 
-@pytest.mark.parametrize(("before", "line", "after"), [
-    ("", "```", "```"),
-    ("", "  ~~~~ text", "~~~~"),
-    ("", "```a``` b", ""),
-    ("```", "```", ""),
-    ("```", "````", ""),
-    ("````", "```", "````"),
-    ("```", "```python", "```"),
-    ("```", "~~~", "```"),
-    ("", "text", ""),
-    ("```", "text", "```"),
-])  # fmt: skip
+@pytest.mark.parametrize(("before", "line", "after"), table("calls.txt", "fences"))
 def test_fences(before: str, line: str, after: str) -> None:
     assert agentfmt.fence_after(before, line) == after
 
