@@ -7387,9 +7387,7 @@ class UnclearError(ValueError):
 
 
 UNKNOWN = "\0"  # precedes what a shell expands: variables, braces, file names
-
-
-ANY_WORD = "\1"  # a program that isn't known
+INTO = ">"  # the program of a redirection
 
 
 class ShellCommand(NamedTuple):
@@ -7401,24 +7399,22 @@ class ShellCommand(NamedTuple):
 
     def spellings(self) -> Iterator[str]:
         """As it stands, and without the options between program and words. A word behind an option
-        may be the value of that."""
+        may be the value of that; those of git are known."""
         yield " ".join(self.words)
-        (first, *words), options = self.words, VALUED["git"]
-        for at, (before, word) in enumerate(itertools.pairwise((first, *words)), 1):
-            if at > MAX_INNER:
+        first, *words = self.words
+        options, is_value = VALUED["git"] if first == "git" else "-.*", False
+        for at, word in enumerate(words):
+            if at >= MAX_INNER:
                 raise UnclearError
-            if first == "git" and re.fullmatch(options, before):
+            if word.startswith("-"):
+                is_value = re.fullmatch(options, word) is not None
                 continue
-            if first == "git" and before.startswith("-"):
-                before = first
-            if not word.startswith("-"):
-                if at > 1:
-                    yield " ".join((first, *self.words[at:]))
-                if not before.startswith("-"):
+            if not (is_value and first == "git"):
+                if at:
+                    yield " ".join((first, *words[at:]))
+                if not is_value:
                     break
-
-
-INTO = ">"  # the program of a redirection
+            is_value = False
 
 
 @functools.lru_cache(256)  # each gate asks about the start of a call, and about its end
@@ -7427,7 +7423,9 @@ def read_line(line: str) -> Sequence[ShellCommand]:
     import tree_sitter
     import tree_sitter_bash
 
-    source = BARE_EXIT.sub(r"\1 1", ASSIGNED.sub(r"\1", line)).encode("utf-8", "replace")
+    for spelled, plain in REWRITTEN:
+        line = spelled.sub(plain, line)
+    source = line.encode("utf-8", "replace")
     signs = len(re.findall(rb"=\(|[|]", source))
     if len(source) > MAX_SOURCE or signs > MAX_SIGNS or CUT_WORD.search(source):
         raise UnclearError
@@ -7444,6 +7442,24 @@ def read_line(line: str) -> Sequence[ShellCommand]:
     return [*in_turn(found)]
 
 
+# Bytes of a line, and signs in it for which the parser takes quadratic time.
+MAX_SOURCE, MAX_SIGNS = 32_768, 4000
+MAX_INNER = 300  # behind a program that starts others: each may begin a command
+MAX_COMMANDS = 20_000
+CUT_WORD = regex(rb"\S\\\n\S")  # the parser takes it for two
+# What the parser for bash takes for something else, or an error -> the same for it: assignments,
+# calls and conditions of PowerShell, whose words may begin commands as its blocks' may; an exit
+# with the status of what has failed; a translated text.
+REWRITTEN = (
+    (regex(r"(?m)((?:^|;)[ \t]*)\$(?:env:)?\w+[ \t]*=(?!=)[ \t]*"), r"\1"),
+    (regex(r"(?m)^[ \t]*&[ \t]+"), ""),
+    (regex(r"\b(?:if|elseif|while|foreach|switch)[ \t]*\(((?:[^()]|\([^()]*\))*)\)\s*(?=\{)"),
+     lambda found: f"block {{ {re.sub('[()|&;<>]', ' ', found[1])} }} "),
+    (regex(r"(\|\|\s*exit)(?=\s*(?:[;\n}]|\Z))"), r"\1 1"),
+    (regex(r'\$(?=")'), ""),
+)  # fmt: skip
+
+
 def in_turn(commands: Iterable[ShellCommand]) -> Iterator[ShellCommand]:
     """Commands in turn: earlier ones may change what others mean."""
     import posixpath
@@ -7457,14 +7473,16 @@ def in_turn(commands: Iterable[ShellCommand]) -> Iterator[ShellCommand]:
             yield command._replace(words=[INTO, posixpath.join(directory, *rest)])
         if program in ("cd", "pushd"):
             directory = posixpath.join(directory, *rest[-1:])
-        if changes_line(program, *rest):
+        if CHANGES_LINE.match(" ".join(command.words)):
             changed = f"{program} before it"
             replaced = command if program == "exec" else replaced
 
 
-ASSIGNED = regex(r"(?m)((?:^|;)[ \t]*)\$(?:env:)?\w+[ \t]*=(?!=)[ \t]*")  # by PowerShell
-CUT_WORD = regex(rb"\S\\\n\S")  # the parser takes it for two
-BARE_EXIT = regex(r"(\|\|\s*exit)(?=\s*(?:[;\n}]|\Z))")  # with the status of what has failed
+# What may end its line early with success, or change what the rest means; a function is `name ()`.
+CHANGES_LINE = regex(
+    r"(?:exit|return)\Z|(?:exit|return) (?!0*[1-9][0-9]*(?: |\Z))|exec .|set .*(?:-n|noexec)\b"
+    r"|(?:alias|enable|hash)\b|\S+ \(\)\Z"
+)
 
 
 def commands_in(
@@ -7476,40 +7494,44 @@ def commands_in(
     if kind == "redirected_statement":
         fed = next(filter(None, map(input_from, parts)), fed)
         behind = [word for part in parts[1:] for word in files_of(part)[1:]]
-        hidden = hidden or next(filter(None, map(joined_in_document, parts[1:])), "")
     elif kind == "command":
         fed = next(filter(None, map(input_from, parts)), fed)
-        named = (part for part in (*parts, *behind) if part.is_named)
-        words = [word_of(part) for part in named if part.type not in NO_WORDS]
-        yield from started_by(words, hidden, fed=fed) if words else ()
+        named = [node.child_by_field_name("name"), *node.children_by_field_name("argument")]
+        words = [word_of(part) for part in (*named, *behind) if part.is_named]
+        yield from started_by(words, hidden, fed=fed)
     elif kind == "file_redirect":
-        yield from written_file(node)
+        for file in files_of(node)[:1]:
+            name = word_of(file) if file.type != "number" else "/dev/fd"
+            if ">" in source_of(node).split(name)[0] and not name.startswith("/dev/"):
+                yield ShellCommand([INTO, name], "a redirection")
     elif kind == "function_definition":
         yield ShellCommand([source_of(node.named_children[0]), "()"], kind)
     elif kind in ("declaration_command", "unset_command"):
         yield ShellCommand(source_of(node).split(), hidden)
+    elif kind == "variable_assignment":
+        yield from set_by(["".join(map(word_of, parts))])
     elif kind == "heredoc_redirect" and not QUOTED_END.match(source_of(node).lstrip("<-")):
-        body = (part.text for part in parts if part.type == "heredoc_body")
-        yield from substitutions_in(b"".join(body))
+        yield from substitutions_in(body_of(node))
     elif kind == "word":
-        yield from substitutions_in(node.text)
+        yield from substitutions_in(source_of(node))
     for part, why, piped in inner_parts(node):
         more = behind if part.type == "command" else ()
         given = UNKNOWN if piped else fed
         yield from commands_in(part, hidden or why, fed=given, behind=more)
 
 
-def written_file(redirect: Any) -> Iterator[ShellCommand]:
-    sign = next((part.type for part in redirect.children if not part.is_named), "")
-    for file in files_of(redirect)[:1]:
-        name = word_of(file)
-        if ">" in sign and file.type != "number" and not name.startswith("/dev/"):
-            yield ShellCommand([INTO, name], "a redirection")
+def files_of(redirect: Any) -> list[Any]:
+    """What a redirection names: its file, or the word of a document, and what the parser adds. One
+    that only closes a descriptor names none, and the parser takes the next word for a file."""
+    named = redirect.children_by_field_name("destination")
+    words = redirect.children_by_field_name("argument")
+    closes = any(part.type in (">&-", "<&-") for part in redirect.children)
+    return [redirect, *named, *words] if closes or words else named
 
 
-def substitutions_in(text: bytes) -> Iterator[ShellCommand]:
+def substitutions_in(line: str) -> Iterator[ShellCommand]:
     """The commands of the substitutions in a text where the parser doesn't see them all."""
-    if UNREAD.search(line := text.decode("utf-8", "replace")):
+    if UNREAD.search(line):
         quoted = re.sub(r'(?<!\\)"', r'\\"', line)
         _, *found = read_line(f': "{quoted}"')
         yield from (command._replace(hidden="what it is put in") for command in found)
@@ -7521,6 +7543,10 @@ QUOTED_END = regex(r"\s*[\w-]*[\"'\\]")  # the end of a document whose text noth
 Fed: TypeAlias = "str | None"
 
 
+def body_of(document: Any) -> str:
+    return "".join(source_of(part) for part in document.children if part.type == "heredoc_body")
+
+
 def input_from(redirect: Any) -> Fed:
     """What a redirection gives a command to read."""
     text = source_of(redirect).lstrip("0123456789")
@@ -7528,47 +7554,19 @@ def input_from(redirect: Any) -> Fed:
         return word_of(redirect.named_children[-1]) or UNKNOWN
     if redirect.type != "heredoc_redirect":
         return UNKNOWN if redirect.type == "file_redirect" and text[:1] == "<" else None
-    body = "".join(source_of(part) for part in redirect.children if part.type == "heredoc_body")
-    plain = QUOTED_END.match(text.lstrip("<-")) or not PUT_IN.search(body)
+    body = body_of(redirect)
+    plain = QUOTED_END.match(text.lstrip("<-")) or not re.search(r"[$`\\]", body)
     return body if plain and body.strip() else UNKNOWN
-
-
-PUT_IN = regex(r"[$`\\]")
-NO_WORDS = word_set(
-    "variable_assignment file_redirect heredoc_redirect herestring_redirect comment"
-)
-NO_FILES = NO_WORDS | word_set(
-    "file_descriptor heredoc_start heredoc_body heredoc_end "
-    "command pipeline list redirected_statement subshell compound_statement"
-)
-# Bytes of a line, and signs in it for which the parser takes quadratic time.
-MAX_SOURCE, MAX_SIGNS = 32_768, 4000
-MAX_INNER = 300  # behind a program that starts others: each may begin a command
-MAX_COMMANDS = 20_000
-
-
-def files_of(redirect: Any) -> list[Any]:
-    """What a redirection names: its file, or the word of a document, and what the parser adds. One
-    that only closes a descriptor names none, and the parser takes the next word for a file."""
-    named = [part for part in redirect.named_children if part.type not in NO_FILES]
-    closes = any(part.type in (">&-", "<&-") for part in redirect.children)
-    return [redirect, *named] if closes or redirect.type == "heredoc_redirect" else named
-
-
-def joined_in_document(node: Any) -> str:
-    """What hides the status of a command behind `<<E` on its line: the parser puts that into the
-    document."""
-    kinds = {part.type: part for part in node.children}
-    found = kinds.keys() & {"||", "pipeline", "list", "&", ";"}
-    return excerpt_of(kinds[min(found)]) if found else ""
 
 
 def inner_parts(node: Any) -> Iterator[tuple[Any, str, bool]]:
     """The parts of a node, each with what hides its status, and whether it is fed. Only the last
-    command, and a chain of && before it, decide the status."""
+    command, and a chain of && before it, decide the status. What follows `<<E` on its line stands
+    in the document."""
     kind, parts = node.type, node.children
     kinds = [part.type for part in parts]
     named = [at for at, part in enumerate(parts) if part.is_named and part.type != "comment"]
+    joined = [part for each in parts for part in each.children if each.type == "heredoc_redirect"]
     for at in named:
         why, last = "", excerpt_of(parts[named[-1]])
         if kinds[at + 1 : at + 2] == ["&"]:
@@ -7579,24 +7577,18 @@ def inner_parts(node: Any) -> Iterator[tuple[Any, str, bool]]:
             why = "!" if kinds[0] == "negated_command" else f"| {last}" if at != named[-1] else ""
         elif kind == "list":
             why = f"|| {last}" if "||" in kinds else ""
-        elif kind != "redirected_statement" and not (kind == "heredoc_redirect" and "&&" in kinds):
+        elif kind == "redirected_statement":
+            why = next((excerpt_of(one) for one in joined if one.type in IN_DOCUMENT), "")
+        elif not (kind == "heredoc_redirect" and "&&" in kinds):
             why = "!" if kind == "negated_command" else "what it is a part of"
         yield parts[at], why, kind == "pipeline" and at != named[0]
 
 
+IN_DOCUMENT = ("||", "pipeline", "list", "&", ";")
+
+
 def excerpt_of(node: Any) -> str:
     return "".join(source_of(node).split()[:1])[:30]
-
-
-def changes_line(program: str, *rest: str) -> bool:
-    """May a command end its line early with success, or change what the rest means?"""
-    if program in ("exit", "return"):
-        return rest[:1] == () or re.fullmatch("0*[1-9][0-9]*", rest[0]) is None
-    if program == "exec":
-        return rest != ()
-    if program == "set":
-        return "-n" in rest or "noexec" in rest
-    return program in ("alias", "enable", "hash") or rest == ("()",)
 
 
 def source_of(node: Any) -> str:
@@ -7605,159 +7597,117 @@ def source_of(node: Any) -> str:
 
 def word_of(node: Any) -> str:
     """A word without quotes. What a shell expands stays as it is spelled, after UNKNOWN."""
-    text = source_of(node)
-    if node.type == "translated_string":
-        return word_of(node.children[-1])
-    if node.type in ("command_name", "concatenation"):
-        parts = itertools.pairwise((*node.children, node))
-        words = (word_of(part) for part, to in parts if (part.type, to.type) != ("$", "string"))
-        return LIST.sub(UNKNOWN, "".join(words), 1)
-    if node.type == "raw_string":
+    kind, text = node.type, source_of(node)
+    if kind in ("command_name", "concatenation"):
+        return LIST.sub(UNKNOWN, "".join(map(word_of, node.children)), 1)
+    if kind == "raw_string":
         return text[1:-1]
-    if node.type == "ansi_c_string":
+    if kind == "ansi_c_string":
         return text[2:-1].encode("latin-1", "backslashreplace").decode("unicode_escape", "replace")
-    if node.type == "string":
-        put_in = [part.start_byte for part in node.named_children if "content" not in part.type]
-        if put_in:
-            at = put_in[0] - node.start_byte
-            text = (node.text[:at] + UNKNOWN.encode() + node.text[at:]).decode()
-        return re.sub(r'\\([$`"\\]|\n)', lambda it: it[1].strip("\n"), text[1:-1])
-    if "expansion" in node.type or "substitution" in node.type:
+    if kind == "string":
+        text = re.sub(r"(?<!\\)(?=`|\$[\w({@*#?$!-])", UNKNOWN, text[1:-1], count=1)
+        return re.sub(r'\\([$`"\\]|\n)', lambda found: found[1].strip("\n"), text)
+    if "expansion" in kind or "substitution" in kind:
         return UNKNOWN + text
     if re.match(r"(?:[A-Za-z]:|\.[\w.-]*)\\\w", text):  # of Windows, in a line for its shells
         return text
     text = re.sub(r"(?<!\\)[*?[]", rf"{UNKNOWN}\g<0>", text, count=1)
-    return re.sub(r"\\(\n|.)", lambda match: match[1].strip("\n"), LIST.sub(UNKNOWN, text, 1))
+    return re.sub(r"\\(\n|.)", lambda found: found[1].strip("\n"), LIST.sub(UNKNOWN, text, 1))
 
 
 LIST = regex(r"(?<![\\\0$])(?=\{\S)")  # in braces
 
 
 def started_by(words: Sequence[str], hidden: str, *, fed: Fed = None) -> Iterator[ShellCommand]:
-    """A command, those of its scripts, and those that begin at a word behind it: any word that is
-    no option may, for nobody knows which options have a value. Raises UnclearError."""
-    name, rest = base_name(words[0]), list(words[1:])
-    program = name.removesuffix(".exe")
-    begin = first_inner(program, rest)
-    if not HELP.isdisjoint(rest) or "-h" in (*rest[-1:], *rest[begin : begin + 1]):
-        hidden = hidden or "its option"
-    for spelled in dict.fromkeys((name, program)):
-        yield ShellCommand([spelled, *rest], hidden)
-    untold = UNTOLD.get(program, "--entrypoint")
-    if any(re.match(untold, word) for word in rest):
+    """A command, and those that it may start: any word behind it that is no option may begin one,
+    for nobody knows which options have a value. The one behind known words tells how it ended.
+    Raises UnclearError."""
+    yield from set_by(words)
+    words, begun = [*words], {0: hidden}  # where a command begins -> what hides its end
+    for at, word in enumerate(words):
+        if at not in begun:
+            continue
+        name, rest, hidden = base_name(word), words[at + 1 :], begun[at]
+        program = name.removesuffix(".exe")
+        if rest[-1:] == ["-h"] or not HELP.isdisjoint(rest):
+            hidden = hidden or "its option"
+        for spelled in dict.fromkeys((name, program)):
+            yield ShellCommand([spelled, *rest], hidden)
+        if UNTOLD.match(" ".join((program, *rest))):
+            raise UnclearError
+        if program in HIDES_STATUS:
+            hidden = hidden or program
+        if program in FEEDERS:
+            words[at + 1 :] = rest = completed_words(program, rest)
+        yield from scripts_of(program, rest, hidden, fed)
+        for to, why in inner_words(program, rest):
+            why = hidden or why
+            if ENDS_WORD.search(rest[to]):
+                yield from read_input(rest[to], why)
+            else:
+                begun[at + 1 + to] = begun.get(at + 1 + to, why) and why
+
+
+def inner_words(program: str, rest: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Where commands may begin behind a program, each with what hides its end. A word that isn't
+    known, or is a line of its own, begins one only if it is the first behind known words."""
+    if (begin := first_inner(program, rest)) == NOWHERE:
+        return
+    if len(rest) > MAX_INNER:
         raise UnclearError
-    hidden = hidden or hidden_by(program, rest)
-    rest = completed_words(program, rest) if program in FEEDERS else rest
+    # Words behind a -- or in a block are rarely commands, where nothing else says so.
+    doubtful = rest[begin - 1 : begin] in (["--"], ["{"])
+    known = NOWHERE if doubtful else count_known(program, rest)
     inner = [at for at in range(begin, len(rest)) if not NO_PROGRAM.match(rest[at])]
-    if len(rest) > MAX_INNER and (inner or program in SCRIPTS):
-        raise UnclearError
-    yield from scripts_of(program, rest, hidden, fed)
-    if begin < NOWHERE:
-        yield from started_behind(program, rest, hidden, fed, begin, inner)
-    if fed is not None and begin < NOWHERE and may_be_shell(program, rest, inner):
-        yield from read_input(fed, hidden)
-
-
-def started_behind(
-    program: str, rest: Sequence[str], hidden: str, fed: Fed, begin: int, inner: Sequence[int]
-) -> Iterator[ShellCommand]:
-    """The commands that may begin at some words behind a program. The first one that is neither the
-    value of a known option nor the name of a host or container tells how it ended."""
-    options = VALUED.get(plain_name(program), VALUED[""])
-    valued = [False, *(re.fullmatch(options, word) is not None for word in rest)]
-    for at, word in enumerate(rest[: max(0, begin - 1)]):
-        if not (word[:1] == "-" or VERB.match(word) or valued[at]):
-            hidden = hidden or f"{program} {word}"  # python x.py -m pytest
-    # Words behind a -- are rarely commands, where nothing else says so.
-    places, first = program in PLACES, rest[begin - 1 : begin] != ["--"]
+    first = next((at for at in inner if at >= known), NOWHERE)
     for at in inner:
-        word, behind, value = rest[at], rest[at + 1 :], valued[at]
-        name, place = base_name(word), places and not value
-        places, argument = places and value, value or place
-        if name.startswith(UNKNOWN):  # one word, if it may be the value of an option
-            known = program in VALUED or rest[at - 1][:2] in ("--", "-I")
-            if first and not (place or (value and known) or (behind and word == UNKNOWN)):
-                unsure = behind and program != "sudo"  # of which all options are known
-                yield ShellCommand([ANY_WORD if unsure else UNKNOWN, *behind], hidden)
-        elif first and not argument:
-            why = hidden or (program if OF_A_LINE.search(name) else "")  # a script, as a word
-            yield from started_by([word, *behind], why, fed=fed)
-        else:
-            why = hidden or f"{program} {word}"
-            yield ShellCommand([name, *behind], why)
-            yield from scripts_of(name, behind, why, fed)
-        if not (argument or VERB.match(word)):
-            hidden, first = hidden or f"{program} {word}", False
+        is_line, is_known = ENDS_WORD.search(rest[at]), base_name(rest[at])[:1] != UNKNOWN
+        if at == first or (program in MANY_LINES if is_line else is_known):
+            yield at, "" if at == known else f"{program} {rest[min(known, at)]}"
 
 
 def scripts_of(program: str, rest: Sequence[str], hidden: str, fed: Fed) -> Iterator[ShellCommand]:
-    """What a program is given to run as a script, or reads as one. Raises UnclearError."""
-    name = plain_name(program)
-    flag, is_shell = SCRIPTS.get("sh" if UNKNOWN in name else name), name in SHELL_NAMES
-    if flag is None:
-        return
-    at = next((at for at, word in enumerate(rest) if flag and re.match(flag, word)), None)
-    scripts = [
-        word
-        for before, word in itertools.pairwise(["", *rest[0 if at is None else at + 1 :]])
-        if word[:1] not in ("-", "+") and not (is_shell and SHELLS_VALUED.fullmatch(before))
-    ]
-    if reads_script(name, rest, scripts, fed, given=at is not None):
-        yield from read_input(fed, hidden)
-    if flag and at is None:
-        return
-    if at is not None and (match := re.match(flag, rest[at])):  # env -S'x'
-        scripts = [*filter(None, [rest[at][match.end() :].lstrip("=")]), *scripts]
-    if name in JOINING:
-        flag, scripts = name, [" ".join(scripts)]
-    for script in scripts[:1] if is_shell else scripts:
-        if script.startswith(UNKNOWN):
-            yield from [ShellCommand([UNKNOWN], hidden)] if flag else ()
-        elif script and (flag or OF_A_LINE.search(script.replace(f"{UNKNOWN}$", ""))):
-            yield from read_input(script.replace(UNKNOWN, ""), hidden)
-
-
-def reads_script(
-    name: str, rest: Sequence[str], scripts: Sequence[str], fed: Fed, *, given: bool
-) -> bool:
-    """Does a program read a script from its input? ``given``: an option names one."""
-    if name in SHELL_NAMES and HELP.isdisjoint(rest):
-        if scripts[:1] and scripts[0].strip(UNKNOWN).startswith(PIPES):
+    """The commands of what a shell is given to run: the first word behind its options, or its
+    input; and of what a program may give to one. Raises UnclearError."""
+    if program in JOINING:
+        yield from read_input(" ".join(rest), hidden)
+    elif plain_name(program) in SHELL_NAMES:
+        known = count_known(program, rest)
+        at = next((at for at in range(known, len(rest)) if rest[at][:1] not in "-+"), len(rest))
+        options, script = rest[:at], "".join(rest[at : at + 1])
+        if any(map(SCRIPT.fullmatch, options)):
+            why = f"{program} {rest[known]}" if known < at else ""
+            yield from read_input(script, hidden or why)
+        elif script.strip(UNKNOWN).startswith(PIPES):
             raise UnclearError
-        return not given and name not in ("source", ".") and ("-s" in rest or not scripts)
-    return not given if name == "su" else fed is not None and name in ("ssh", "at", "batch")
+        elif ("-s" in options or at == len(rest)) and HELP.isdisjoint(rest):
+            yield from read_input(fed or UNKNOWN, hidden)
+    elif fed is not None and program != "xargs" and first_inner(program, rest) < NOWHERE:
+        known = count_known(program, rest)
+        yield from read_input(fed, hidden) if known == len(rest) else ()
 
 
-def read_input(script: Fed, hidden: str) -> Iterator[ShellCommand]:
+def read_input(script: str, hidden: str) -> Iterator[ShellCommand]:
     """The commands of a script within a line. Raises UnclearError if it isn't known."""
-    if script is None or UNKNOWN in script:
+    if script.startswith(UNKNOWN):
         raise UnclearError
-    for command in read_line(script):
+    for command in read_line(script.replace(UNKNOWN, "")):
         yield command._replace(hidden=hidden or command.hidden)
 
 
-# Words of programs which leave it open what these run.
-UNTOLD = dict.fromkeys(("pwsh", "powershell"), "(?i)-e(c|nc[a-z]*)?$") | {"git": r"alias\."}
-JOINING = ("eval", "iex", "Invoke-Expression")  # their words make one script
-
-
-def may_be_shell(program: str, rest: Sequence[str], inner: Sequence[int]) -> bool:
-    """May a program that starts others start a shell, which reads its input?"""
-    if program in ("sudo", "doas", "run0"):
-        asks = re.compile("-[a-zA-Z]*[si][a-zA-Z]*|--shell|--login").fullmatch
-        return not inner or any(map(asks, rest))
-    return not inner and program not in ("xargs", "time", "env")
+def set_by(words: Sequence[str]) -> Iterator[ShellCommand]:
+    """The commands that settings among words name: others may stand behind them."""
+    pairs = itertools.pairwise(words)
+    entries = (f"{before}={word}" for before, word in pairs if before == "--entrypoint")
+    for setting in filter(None, map(SETS_COMMAND.match, (*words, *entries))):
+        yield from read_input(f'{setting[1]} "$@"', "a setting")
 
 
 def base_name(word: str) -> str:
     """The name of a program without its directory; it begins with UNKNOWN if it isn't known."""
-    if UNKNOWN not in word:
-        return re.split(r"[/\\](?=[^/\\]*\Z)", word)[-1]
-    within = re.fullmatch(r"(?:[^{}()]|\$\{\w+\}|\$\([^()]*\))*/([^/{}()]+)", word)
-    if within is None:
-        return word if "/" not in word.partition(UNKNOWN)[0] else UNKNOWN + word
-    name = within[1]
-    return name if UNKNOWN in name or re.fullmatch(r"[\w.+-]+", name) else UNKNOWN + name
+    name = re.split(r"[/\\](?=[^/\\]*\Z)", word)[-1]
+    known = UNKNOWN not in word or UNKNOWN in name or re.fullmatch(r"[\w.+-]+", name)
+    return name if known else UNKNOWN + name
 
 
 def plain_name(program: str) -> str:
@@ -7767,13 +7717,33 @@ def plain_name(program: str) -> str:
 def first_inner(program: str, rest: Sequence[str]) -> int:
     """Where the first command may begin that a program starts, or NOWHERE."""
     name = plain_name(program)
+    if name in SHELL_NAMES:
+        return NOWHERE
     if not STARTERS.isdisjoint((name, program)):  # run0
         return NOWHERE if name == "command" and rest[:1] in (["-v"], ["-V"]) else 0
-    flag = STARTS_BEHIND.get(name, "" if name in SHELL_NAMES else RUN)
+    flag = STARTS_BEHIND.get(name, RUN)
     return next((at + 1 for at, word in enumerate(rest) if re.fullmatch(flag, word)), NOWHERE)
 
 
 NOWHERE = 1 << 30
+
+
+def count_known(program: str, rest: Sequence[str]) -> int:
+    """How many words behind a program are known to be no command: options that don't keep it from
+    telling how it ended, their values, and the name of a place."""
+    text = "".join(re.sub(r"\s", "_", word) + " " for word in rest)
+    return known_words(plain_name(program)).match(text)[0].count(" ")  # type: ignore[index]
+
+
+@functools.lru_cache(256)
+def known_words(name: str) -> re.Pattern[str]:
+    is_shell = name in SHELL_NAMES
+    name = "sh" if is_shell else name
+    valued, loses = VALUED.get(name, VALUED[""]), DETACHED.get(name, "(?!)")
+    setting = "(?!)" if is_shell else r"[A-Za-z_]\w*=\S*"  # a script may begin so
+    options = rf"(?:(?!(?:{loses}) )(?:(?:{valued}) \S+|[-+]\S*|{setting}|{VERB}) )*"
+    place = rf"(?:(?!(?:{loses}) ){PLACES[name]} {options})?" if name in PLACES else ""
+    return re.compile(options + place)
 
 
 def completed_words(program: str, rest: Sequence[str]) -> list[str]:
@@ -7782,76 +7752,71 @@ def completed_words(program: str, rest: Sequence[str]) -> list[str]:
     put_in = mark[1].replace(UNKNOWN, "") if mark else "{"
     marked = (word.replace(UNKNOWN, "").replace(put_in, f"{UNKNOWN}{{}}") for word in rest)
     words = [UNKNOWN if word.startswith(":::") else word for word in marked]
-    numbers = program == "xargs"  # with -n 1 alone, it only prints
-    bare = all(NO_PROGRAM.match(word) or (numbers and word.isdigit()) for word in rest)
-    return words if bare else [*words, UNKNOWN]
+    return [*words, UNKNOWN] if count_known(program, rest) < len(rest) else words
 
 
-def hidden_by(program: str, rest: Sequence[str]) -> str:
-    """Why a program may succeed though what it starts fails."""
-    detached = DETACHED.get(plain_name(program), r"\0")
-    own = next((word for word in rest if re.fullmatch(detached, word)), "")
-    return f"{program} {own}" if own else program if program in HIDES_STATUS else ""
-
-
-SHELLS_VALUED = regex(r"[-+][a-zA-Z]*[oO]|--(?:rc|init-)file")
 NO_PROGRAM = regex(r"-|[{}]\Z|\0?\$_|[A-Za-z_]\w*=|\Z")
-OF_A_LINE = regex(r"[\s;&|$`\\\"'(<>]")  # of a line that is more than a word
+ENDS_WORD = regex(r"[\s;&|`(<>]")  # in a line that is more than a word
 HELP = frozenset(
     "--help --version --dry-run --collect-only --collectonly --co --fixtures --fixtures-per-test "
     "--markers --setup-plan --setup-only --cache-show --no-run --list --listTests "
     "--list-tests".split()
 )
-PIPES = ("<(", "/dev/stdin", "/dev/fd/", "/proc/self/fd/")
+# Settings of what programs run: GIT_EDITOR=x, core.pager=x, ProxyCommand=x, --entrypoint=x, -Sx y.
+SETS_COMMAND = regex(
+    r"(?is)(?:[\w.-]*(?:editor|pager|visual|command|-filter|-exec|extcmd|-string|-call|-run)="
+    r"|--entrypoint=|-S(?=\w+ ))(.+)"
+)
+# Words of programs which leave it open what these run.
+UNTOLD = regex(r"(?i:(?:pwsh|powershell)\b.* -e(?:c|nc[a-z]*)?(?: |\Z))|git .*\balias\.")
+PIPES = ("<(", "$@", "/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 SHELL_NAMES = frozenset(
     "sh bash zsh dash ksh fish ash mksh lksh oksh osh ysh hush ion posh yash csh tcsh rbash "
     "elvish nu xonsh source .".split()
 )
-# Programs that are given a script -> what stands before it, or "" if any word may be one.
-SCRIPTS = {
-    **dict.fromkeys(SHELL_NAMES, r"-[a-zA-Z]*[cC][a-zA-Z]*\Z|--commands\Z"),
-    **dict.fromkeys("su script runuser flock sg".split(), r"-[a-zA-Z]*c\Z|--(?:session-)?command"),
-    "env": "-[a-zA-Z]*S|--split-string", "npx": r"-c\Z|--call", "npm": r"-c\Z|--call",
-    "nix-shell": "--run|--command",
-    "git": r"-x|--exec|--extcmd|--[a-z]+-filter|foreach\Z|run\Z",
-    **dict.fromkeys(
-        "eval ssh watch parallel trap tmux screen iex Invoke-Expression hyperfine at batch cmd "
-        "pwsh powershell".split(), "",
-    ),
-}  # fmt: skip
+SCRIPT = regex("-[a-zA-Z]*[cC][a-zA-Z]*|--(?:session-)?commands?")  # precedes that of a shell
+JOINING = ("eval", "iex", "Invoke-Expression")  # their words make one script
+MANY_LINES = frozenset("parallel sem tmux screen hyperfine".split())  # any word may be one
 # Programs that start what their words say.
 STARTERS = frozenset(
-    "sudo doas env timeout time nice ionice stdbuf exec xargs strace ltrace flock runuser command "
+    "sudo doas env timeout time nice ionice stdbuf exec xargs strace ltrace flock command "
     "npx yarn pnpm chroot taskset xvfb-run cross-env bunx uvx nohup setsid builtin coproc "
     "unbuffer chronic caffeinate ssh watch parallel wsl dbus-run-session dotenv firejail "
     "proxychains unshare tini torsocks gosu su-exec setpriv chrt sshpass Start-Process busybox "
     "toybox entr tmux screen fakeroot perf valgrind nsenter bwrap prlimit systemd-run "
     "systemd-inhibit faketime pkexec run0 op doppler dumb-init envdir rlwrap retry trap sem "
-    "start-stop-daemon script pwsh powershell call start sg ssh-agent "
+    "start-stop-daemon su runuser script pwsh powershell call start sg ssh-agent at batch "
     "singularity apptainer distrobox toolbox incus lxc-attach machinectl crictl ctr minikube lima "
     "mosh autossh plink gcloud fly flyctl torify tsocks fakechroot proot arch-chroot "
-    "systemd-nspawn watchexec nodemon lerna sops k3s limactl colima and or not !".split()
+    "systemd-nspawn hyperfine watchexec nodemon lerna sops k3s limactl colima and or not !".split()
 )
 RUN = r"run|exec|rsh|--|\{"  # or a block of PowerShell
 # Programs that start others only behind other words.
 STARTS_BEHIND = {
     **dict.fromkeys("npm bun mise pixi hatch pdm go uv nix guix devbox devenv coverage".split(),
-                    RUN + "|x|dlx|tool|start|shell|develop|-m|-c|--command"),
-    **dict.fromkeys(("python", "py", "pypy"), "-m"), "git": "foreach|run|-x|--exec",
+                    RUN + "|x|dlx|tool|start|shell|develop|-m|-c|--command|--call"),
+    **dict.fromkeys(("python", "py", "pypy"), "-m"), "nix-shell": "--run|--command",
+    "git": "foreach|run|-x|--exec|--extcmd|--[a-z]+-filter",
     "find": "-(?:exec|ok)(?:dir)?", "fd": "-x|-X|--exec|--exec-batch", "vagrant": "-c|--command",
     "cmd": "(?i)/[ck]", "gdb": "--args",
 }  # fmt: skip
-VERB = regex(r"(?:run|exec|x|dlx|tool|compose|[0-9.]+[smhd]?)\Z")  # before the program, or a time
+VERB = "(?:run|exec|x|dlx|tool|compose)"  # before a program
 # Behind these, or their verb, comes a time, or the name of a host, a container or a file first.
-PLACES = frozenset(
-    "ssh timeout chroot gosu su-exec mosh flock docker podman nerdctl docker-compose "
-    "podman-compose kubectl oc lxc incus".split()
-)
+PLACES = {
+    **dict.fromkeys(
+        "ssh timeout chroot gosu su-exec mosh flock docker podman nerdctl docker-compose "
+        "podman-compose kubectl oc lxc incus at".split(), r"\S+",
+    ),
+    **dict.fromkeys(("su", "runuser"), r"(?<!c )(?<!d )\S+(?= -| \Z)"),
+}  # fmt: skip
 # Options with a value, of programs that start others.
 VALUED = {
     "ssh": "-[BbcDEeFIiJLlmOopQRSWw]", "tmux": "-[csntLf]", "watch": "-[nqs]",
     **dict.fromkeys(("python", "py", "pypy"), "-[WX]"),
     "strace": "-[aeEopsu]", "exec": "-a", "time": "-[fo]", "command": "(?!)", "doas": "-[Cu]",
+    "sh": "[-+][a-zA-Z]*[oO]|--(?:rc|init-)file", "timeout": "-[ks]", "su": "(?!)",
+    **dict.fromkeys("docker podman nerdctl docker-compose podman-compose".split(),
+                    "-[acehlmpuvw]|--(?:env|env-file|volume|workdir|name|user|file)"),
     "poetry": "-[CP]|--(?:directory|project)",
     "git": "-[Cc]|--(?:git-dir|work-tree|namespace|config-env|attr-source|super-prefix)",
     "sudo": "-[CDghpRrTtuU]|--(?:user|group|host|chdir|prompt)",
@@ -7866,11 +7831,11 @@ HIDES_STATUS = FEEDERS | frozenset(
 )
 # Options with which a program doesn't wait for what it starts, or starts nothing.
 DETACHED = {
-    **dict.fromkeys(SHELL_NAMES, "-[a-zA-Z]*[nD][a-zA-Z]*|noexec|--dump-.*|--pretty-print"),
+    "sh": "-[a-zA-Z]*[nD][a-zA-Z]*|-o noexec|--dump-.*|--pretty-print",
     "ssh": "-[a-zA-Z]*[fNG][a-zA-Z]*",
     "python": "-V+|-h|-",
     **dict.fromkeys(("sudo", "doas"), "-[a-zA-Z]*[blveK][a-zA-Z]*|--background|--list"),
-    **dict.fromkeys(PLACES - {"ssh"}, "-[a-z]*d[a-z]*|--detach.*|--entrypoint.*"),
+    **dict.fromkeys(PLACES.keys() - {"ssh", "su"}, "-[a-z]*d[a-z]*|--detach.*|--entrypoint.*"),
     "kubectl": "run|--dry-run.*",
 }
 
@@ -8061,9 +8026,6 @@ class Term(NamedTuple):
         if self.key == "path" and rest.startswith("/"):  # below a directory that no line states
             parts = rest.split("/")
             return any(self.pattern.match("/".join(parts[at:])) for at in range(1, len(parts)))
-        if name.startswith(ANY_WORD):
-            words = self.glob.partition(" ")[2] or "*"
-            return compile_term(self._replace(glob=words)).match(name[2:]) is not None
         begin = WILDCARD.split(self.glob)[0]
         same = begin.startswith(known) or (begin != "" and known.startswith(begin))
         return unknown != "" and same

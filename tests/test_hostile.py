@@ -54,10 +54,10 @@ class Expression(NamedTuple):
 # tried, nor what the user gives, or what looks at that.
 TABLES: Mapping[str, Iterable[Any]] = {
     "rule": agentfmt.FAILURES.values(),
-    "flag": [*filter(None, (*agentfmt.SCRIPTS.values(), *agentfmt.STARTS_BEHIND.values()))],
+    "flag": agentfmt.STARTS_BEHIND.values(),
     "detached": agentfmt.DETACHED.values(),
     "options": agentfmt.VALUED.values(),
-    "untold": agentfmt.UNTOLD.values(),
+    "spelled": [pattern for pattern, _ in agentfmt.REWRITTEN],
     "escaped": [agentfmt.SINGLE_ESCAPE, agentfmt.DOUBLE_ESCAPE],
     "wording": agentfmt.RUN_FAILURES.values(),
     "form": [form.between.encode() for form in agentfmt.FORMS],
