@@ -11819,7 +11819,7 @@ MENTION = (
     rf"|(?<![A-Za-z0-9])(?<![A-Za-z0-9]_){COMMIT}(?:(?![A-Za-z0-9])|(?=https?:|www\.)))"
     r"(?:[\w@#/.:-]*[A-Za-z0-9])?"  # what follows would begin a text
 )
-ADDRESS = r"(?:https?://|www\.)[^\s<>\"'`|\\]{1,2000}[\w/#=&]"
+ADDRESS = r"(?:https?://|www\.)(?!\.\.)[^\s<>\"'`|\\]{1,2000}[\w/#=&]"
 LINKED = regex(f"({ADDRESS})", re.IGNORECASE)
 LINKED_OR_CALLED = regex(f"({ADDRESS}|{MENTION})", re.IGNORECASE)
 GITHUB = regex(rf"(?<=//)(?:www\.)?github\.com/(?={ISSUE})", re.IGNORECASE)
@@ -12536,7 +12536,8 @@ h2 { margin: 0; font-size: .8125rem; font-weight: 400; } h2 a { color: var(--sof
 .prompt { padding-left: 1rem; border-left: 3px solid var(--link); font-weight: 500;
   white-space: pre-wrap; max-height: 16rem; overflow: auto; }
 .words > :is(p, ul, ol, blockquote), .prompt { max-width: 52rem; }
-:is(.words, .prompt) > time { float: right; margin-left: 1rem; line-height: 1.6rem; }
+:is(.words, .prompt) > time { float: right; margin: 0 max(0px, 100% - 52rem) 0 1rem;
+  line-height: 1.6rem; }
 .words :is(h3, h4, h5, h6) { margin: 1.25em 0 .4em; font-size: 1.0625em; }
 .words :is(p, ul, ol, table, blockquote) { margin: .6rem 0; }
 .words :is(ul, ol) { padding-left: 1.4rem; } .words li > :is(ul, ol) { margin: 0; }
@@ -12583,7 +12584,7 @@ html:has(:target) :is(.run, .act, .thought) { content-visibility: visible; }
 .next { display: none; } :target > .next { display: block; }
 html:has(.act :target, .act:target) .first { visibility: hidden; }
 @media (max-width: 40rem) {
-  main { padding: 1rem 1.25rem 3rem; }
+  main { padding: 1rem 1.25rem 3rem; } .first + .end h1 { padding-right: 6rem; }
   .what { white-space: normal; }
   .act > summary, div.act { grid-template-columns: 1rem 1fr auto; } .when { display: none; }
   .act .fact { grid-column: 2 / -1; grid-row: 2; white-space: normal; }
@@ -12728,7 +12729,7 @@ PAGE = """\
 {% if part.files %}<p class="links">Changed{% for file in part.files %}
 {{- ":" if loop.first else "," }}
 {% if file.path in places %}<a href="#{{ places[file.path] }}">{{ file.path }}</a>
-{% else %}{{ file.path }}{% endif %} {{ file|change }}
+{%- else %}{{ file.path }}{% endif %}{% if file|change %} {{ file|change }}{% endif %}
 {%- endfor %}{% if more %}, {{ more }} more{% endif %}</p>{% endif %}
 {% if part.left_out() %}<p class="note">{{ part.left_out() }}</p>{% endif %}
 {% set scale = part|scale %}

@@ -249,6 +249,7 @@ def test_words_are_markdown_but_no_html(words: str) -> None:
     pytest.param("[a](http://b 'c')", '<p><a href="http://b" title="c" REL>a</a></p>', id="title"),
     pytest.param("see <https://a/b>.", '<p>see <a href="https://a/b" REL>https://a/b</a>.</p>',
         id="address-in-brackets"),
+    pytest.param("https://...b.c/d", "<p>https://...b.c/d</p>", id="cut-address"),
     pytest.param("https://a/b(c).", '<p><a href="https://a/b(c" REL>https://a/b(c</a>).</p>',
         id="address"),
     pytest.param("https://github.com/a/b/pull/12",
