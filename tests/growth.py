@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import more_streams
+import agents
 from support import (
     HERE,
     TOKEN,
@@ -89,7 +89,7 @@ def plain(make: Callable[[int], bytes], *options: str) -> Kind:
     return lambda count: (make(count), options)
 
 
-def steps(run: list[more_streams.Line]) -> Kind:
+def steps(run: list[agents.Line]) -> Kind:
     """The lines of a run but its end, again and again."""
     return plain(lambda n: b"".join(map(as_line, run[:-1] * (n // 4))))
 
@@ -213,7 +213,7 @@ KINDS: dict[str, Kind] = {
             as_line({"type": "item.completed", "item": {"id": f"i{k}", "type": "command_execution",
             "command": "ls", "exit_code": 0}}) for k in range(n))
     ),
-    **{name: steps(made) for name, made in more_streams.GOOD.items()},
+    **{name: steps(made) for name, made in agents.NEWER.items()},
 }  # fmt: skip
 OUTPUTS: dict[str, tuple[str, ...]] = {
     "text": ("-q",), "-v": ("-v",), "json": ("-t", "json"), "stream": ("-t", "stream-json"),

@@ -9,7 +9,7 @@ import random
 from typing import Any
 
 import pytest
-from more_streams import STREAMS
+from agents import STREAMS
 from support import SHARED, content, convert, corpus
 from test_captures import expected
 from test_sessions import EXPECTED, SESSIONS
@@ -48,14 +48,11 @@ def healthy() -> list[Any]:
         path = os.path.join(SHARED, "unseen", name)
         if kind != "handmade" and {*verdicts.split()} == {"ok"} and os.path.exists(path):
             found.append(path)
-    return found or [name for name, (_, (status, *_), *_) in STREAMS.items() if status == 0]
+    return found or [name for name, told in STREAMS.items() if told.status == 0]
 
 
 def data_of(name: str) -> bytes:
-    if name not in STREAMS:
-        return content(name)
-    lines = (line if isinstance(line, str) else json.dumps(line) for line in STREAMS[name][0])
-    return "".join(f"{line}\n" for line in lines).encode()
+    return STREAMS[name].data if name in STREAMS else content(name)
 
 
 @pytest.mark.parametrize("name", healthy())

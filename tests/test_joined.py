@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import more_streams
 import pytest
+from agents import NEWER, STREAMS
 from support import (
     SESSION,
     assistant,
@@ -108,7 +108,7 @@ GOOD: dict[str, Lines] = {
     "droid": droid({"type": "completion", "finalText": "Hi"}),
     "copilot": copilot(EXIT),
     "pi": pi(pi_message("stop"), {"type": "agent_end"}),
-    **{name: lines(*run) for name, run in more_streams.GOOD.items()},
+    **{name: lines(*run) for name, run in NEWER.items()},
 }
 UNTYPED: Lines = lines(*({"event": "step", "n": n} for n in range(4)))
 FRAGMENT: Lines = [line.replace(b"c1", b"f1") for line in (started(session=None),)]
@@ -143,8 +143,9 @@ BAD: dict[str, Lines] = {
     "unknown, with a session": UNKNOWN_SESSION,
     "unknown, without types": UNTYPED,
     "cursor fragment": FRAGMENT,
-    **{f"{name} failed": lines(*run) for name, run in more_streams.FAILED.items()},
-    **{f"{name} unfinished": lines(*run) for name, run in more_streams.UNFINISHED.items()},
+    **{f"{name} failed": lines(*STREAMS[f"{name}-bad"].lines) for name in NEWER},
+    **{f"{name} unfinished": lines(*run[:-1]) for name, run in NEWER.items()},
+    "acp unfinished": lines(*STREAMS["acp-open"].lines),
 }  # fmt: skip
 
 
@@ -270,8 +271,16 @@ def new_types(agent: str, count: int, *, same: bool = False) -> Lines:
     """Lines of types that an agent learned after this program was written."""
     kinds = ["brand_new" if same else f"brand_new_{number}" for number in range(count)]
     before = "session." if agent == "copilot" else ""
-    made = (more_streams.new_type(agent, before + kind) for kind in kinds)
-    return lines(*({**one, **COMMON.get(agent, {})} for one in made))
+    made: Any = ({"type": before + kind, "n": 1, **COMMON.get(agent, {})} for kind in kinds)
+    if agent == "antigravity":
+        made = ({"event": kind, kind: {"conversation_id": "ag-1"}} for kind in kinds)
+    elif agent == "acp":
+        update = {"jsonrpc": "2.0", "method": "session/update"}
+        made = (
+            update | {"params": {"sessionId": "a-1", "update": {"sessionUpdate": kind}}}
+            for kind in kinds
+        )
+    return lines(*made)
 
 
 def verdicts(stream: Lines) -> list[Any]:

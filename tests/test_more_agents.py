@@ -8,19 +8,18 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-import more_streams
 import pytest
+from agents import MORE, NEWER, STREAMS
 from support import RECORDED, SHARED, content, convert
 from test_envelopes import WRAPPINGS
 
 import agentfmt
 
-NEWER = {*more_streams.GOOD}
 # What a stream is believed that states no end: that it goes no further.
 WHOLE: dict[str, Callable[[Any], bool]] = {
     "kimi-cli": lambda last: last.get("role") == "assistant" and "tool_calls" not in last,
     "kimi-code-without": lambda last: last.get("role") == "assistant" and "tool_calls" not in last,
-    "transcript-with-results": lambda last: last == more_streams.CURSOR_SAID,
+    "transcript-with-results": lambda last: last == STREAMS["transcript"].lines[-1],
 }
 
 
@@ -39,21 +38,21 @@ def test_no_recording_of_another_agent_is_taken_for_theirs(path: str) -> None:
     assert {*map(shown_by, content(path).splitlines())}.isdisjoint(NEWER)
 
 
-@pytest.mark.parametrize("name", more_streams.STREAMS)
+@pytest.mark.parametrize("name", MORE)
 def test_no_line_of_theirs_is_taken_for_another_agents(name: str) -> None:
     own = {name.partition("-")[0], None}
     own = {"cursor", None} if "transcript" in own else own
-    found = {*map(shown_by, lines_of(more_streams.STREAMS[name][0]))}
+    found = {*map(shown_by, lines_of(STREAMS[name].lines))}
     assert found <= own | ({"claude"} if name == "grok-messages" else set())
     assert found != {None}
 
 
 @pytest.mark.parametrize(
-    "name", [name for name, row in more_streams.STREAMS.items() if row[1] == (0, 1, 0)]
+    "name", [name for name in MORE if STREAMS[name].status == 0 and STREAMS[name].runs == (1, 0)]
 )
 @pytest.mark.parametrize("to", ["text", "json", "cursor", "runs"])
 def test_a_stream_that_is_cut_fails_wherever_that_is(name: str, to: str) -> None:
-    stream = more_streams.STREAMS[name][0]
+    stream = STREAMS[name].lines
     lines = lines_of(stream)
     believed = next((rule for key, rule in WHOLE.items() if name.startswith(key)), None)
     passed = [
@@ -81,14 +80,14 @@ def test_lines_before_another_session_add_no_run(to: str) -> None:
 
 
 def test_an_error_that_the_command_prints_is_an_event() -> None:
-    data = b"".join(lines_of(more_streams.STREAMS["cline-error-line"][0]))
+    data = STREAMS["cline-error-line"].data
     assert convert(data, "-t", "cursor").objects[-1] == {
         "type": "error", "message": "API key is missing.", "failure": "auth", "session_id": "c-1",
     }  # fmt: skip
 
 
 def test_a_prompt_that_an_editor_repeats() -> None:
-    lines = b"".join(lines_of(more_streams.STREAMS["acp"][0]))
+    lines = STREAMS["acp"].data
     assert convert(lines, "-q", "-m", "chat").lines == ["> Do it.", "All done."]
 
 
@@ -109,9 +108,9 @@ def verdicts(data: bytes | str) -> Any:
     return ended.status, [(run["agent"], run["verdict"], run["actions"]) for run in ended.objects]
 
 
-@pytest.mark.parametrize("name", more_streams.STREAMS)
+@pytest.mark.parametrize("name", MORE)
 def test_lines_without_a_type_are_found_in_whatever_wraps_them(name: str) -> None:
-    lines = lines_of(more_streams.STREAMS[name][0])
+    lines = lines_of(STREAMS[name].lines)
     data, values = b"".join(lines), [*map(json.loads, lines)]
     for how in ("a level", "CRI", "docker", "a message"):
         assert verdicts(WRAPPINGS[how](data)) == verdicts(data), how

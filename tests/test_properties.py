@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import pytest
+from agents import STREAMS
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from support import (
@@ -31,7 +32,6 @@ from support import (
     places,
     with_odd_members,
 )
-from test_agents import STREAMS
 
 import agentfmt
 
@@ -416,9 +416,8 @@ CRASHING = (("-v",), ("-t", "cursor"), VIEWS["redacted"], ("-t", "atif"))
 GROUPS: dict[str, list[list[Any]]] = {}
 for place in PATHS:
     GROUPS.setdefault(os.path.dirname(place), []).append([*objects_of(place)])
-for name, (made, *_) in STREAMS.items():
-    made = [line for line in made if isinstance(line, dict)]
-    GROUPS.setdefault(name.partition("-")[0], []).append(made)
+for name, told in STREAMS.items():
+    GROUPS.setdefault(name.partition("-")[0], []).append(told.lines)
 
 
 @pytest.mark.parametrize("group", GROUPS, ids=os.path.basename)
