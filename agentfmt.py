@@ -2159,7 +2159,7 @@ class Source:
         self.outside: dict[object, Outside] = {}
         self.unknown: dict[str, float] = {}  # by type
         self.untyped = 0  # others without a type that are no lines of a log
-        self.error = ""  # the message of the last error among them
+        self.error = ""  # the message of the last error among them, or whose they are
 
     def with_head(self, arriving: Iterable[bytes]) -> Iterator[bytes]:
         """The same chunks; notes their first bytes."""
@@ -6692,7 +6692,7 @@ def failure_of(event: Event) -> tuple[str, str] | None:
 #   2. It shows an agent: that agent's last conversation in the FILE, else a new one.
 #
 # All else goes on with the last line's. With --from all lines show its agent; one that shows
-# another is not read at all, unless it names a conversation.
+# another is not read at all.
 
 
 class Sessions:
@@ -6806,8 +6806,9 @@ class Sessions:
             return self.enter(current), True
         agent = recognize(details(event))
         self.runs.shows_agent = agent is not None
-        if self.given and agent and TRANSLATORS[agent] is not TRANSLATORS[self.given] and not name:
+        if self.given and agent and TRANSLATORS[agent] is not TRANSLATORS[self.given]:
             event.kind = UNREADABLE
+            self.file.error = f"{agent} wrote them: leave out --from {self.given}"
             return current, False
         given = TRANSLATORS[self.given].name if self.given else ""
         if agent or (given and (not name or has_signs(event.type or "-", given))):
@@ -10156,7 +10157,7 @@ SHAPE = members(
         num_turns
     paths: cwd endpoint_url
     all: text result
-    content: error errors tools mcp_servers
+    content: error errors mcp_servers
     """,
     usage=COUNTS,
     message=members("word: role", content=members("word: type spoken: text")),

@@ -288,6 +288,16 @@ def test_no_stranger_takes_over_from_a_given_agent(agent: str) -> None:
             assert ended == convert(good, "--from", agent)
 
 
+@pytest.mark.parametrize("given", ["cursor", "claude", "codex", "pi"])
+@pytest.mark.parametrize("agent", GOOD)
+def test_a_wrong_agent_is_told(agent: str, given: str) -> None:
+    """No run of another agent's succeeds, and no gate passes: its lines are not read at all."""
+    ended = convert(GOOD[agent], "--from", given)
+    own = agentfmt.TRANSLATORS[agent] is agentfmt.TRANSLATORS[given]
+    assert ended.status == (not own)
+    assert (f"{agent} wrote them: leave out --from {given}" in ended.stderr) is not own
+
+
 STRANGE_ENDS: list[dict[str, Any]] = [
     {"type": "result", "status": "success"}, {"type": "result", "exitCode": 0},
     {"type": "result", "subtype": "success", "is_error": False, "sessionId": "x"},

@@ -313,6 +313,7 @@ EVENTS = b"".join(
             model="claude-5[1m]",
             cwd="/home/ann/p",
             permissionMode="default",
+            tools=["Bash", "mcp__github__get_me"],
         ),
         event("user", message=message("please", "user")),
         event("tool_call", subtype="completed", call_id="c", tool_call=CALL),
@@ -335,7 +336,15 @@ def test_a_class_hides_its_own_strings_and_no_others(classes: str) -> None:
         for text in texts:
             hidden = name in named or (name == "content" and named & {"content"})
             assert (f'"{text}' not in left) == bool(hidden), (name, text)
-    for kept in ("tool_call", "completed", "shellToolCall", "exitCode", "claude-5[1m]", SESSION):
+    names = (
+        "tool_call",
+        "shellToolCall",
+        "exitCode",
+        "claude-5[1m]",
+        "mcp__github__get_me",
+        SESSION,
+    )
+    for kept in ("completed", *names):
         assert kept in left
 
 
