@@ -3421,9 +3421,8 @@ class Translator:
             event.session_id = self.session
         if maker.native:
             kind = event.type or ""
-            if maker.blanks and (fragments := self.fragments.get(kind)):
-                event.raw = blank_strings(event.raw, fragments)
             self.original = OriginalLine(event.raw, self.places.get(kind, ()))
+            self.blank(self.fragments.get(kind, ()))
         line = Node(details(event))
         self.stamp = line["timestamp"]
         if line.value and not strange:  # it isn't nested too deeply
@@ -3445,6 +3444,11 @@ class Translator:
         event.original = self.original
         event.unprinted = not maker.native and event.type not in CURSOR_ALONE
         return (event,)
+
+    def blank(self, places: Places) -> None:
+        """Blank pieces of the line that another one repeats whole."""
+        if self.maker.blanks and places:
+            self.event.raw = self.original.raw = blank_strings(self.event.raw, places)
 
     def make(self, kind: str, subtype: str | None = None, /, **members: Any) -> None:
         self.add(make_line(kind, subtype, self.session, members))
@@ -3551,12 +3555,15 @@ class Translator:
         """Start a call; ``given``: its arguments. ``once``: if it has finished, the line only
         repeats that. A to-do list may change while its call is open: it starts again."""
         identity, name, parent = as_text(identity), as_text(name) or "?", self.parent
+        earlier = self.calls.get(identity)
         if once and identity in self.finished:
             return
         self.finished.pop(identity, None)
         if not parent:
             self.silent_reason = ""
-        tool, server, earlier = translate_tool(name), "", self.calls.get(identity)
+        if earlier and (earlier.name, earlier.arguments) == (name, given):
+            return
+        tool, server = translate_tool(name), ""
         if tool == name and "_" in name and self.names_servers:
             tool, server = "mcp", name.partition("_")[0]
         since = earlier.started if earlier else self.stamp
@@ -4547,10 +4554,7 @@ class Codex(Translator):
             self.silent_reason = ""  # it may be an act, of a kind that is new
 
     def use(self, identity: Any, item: Node, name: str, given: Any, *, done: bool) -> None:
-        identity = as_text(identity)
-        begun = self.calls.get(identity)
-        if begun is None or begun.arguments != given or begun.name != name:
-            self.call(identity, name, given, once=done)
+        self.call(identity, name, given, once=done)
         if done:
             declined = item["status"] == "declined"
             failed, kind = declined or item["status"] == "failed", "declined" if declined else ""
@@ -4642,7 +4646,7 @@ class SavedCodex(Saved, Codex):
     def completed(self, item: Node) -> None:
         """An item of the stream, whose type is spelled in another way."""
         what = re.sub(r"\B(?=[A-Z])", "_", as_text(item["type"])).lower()
-        if what in SPOKEN_ITEMS:
+        if what in ("user_message", "agent_message", "reasoning"):
             ROLLOUT[what](self, item)
         elif what in CODEX_CALLS and what != "web_search":
             self.go_on()
@@ -4667,10 +4671,8 @@ class SavedCodex(Saved, Codex):
 
     def spoke(self, payload: Node) -> None:
         thought = "reasoning" in as_text(payload["type"]).lower()
-        if payload["role"] not in (None, "assistant"):
-            return
-        if payload["recipient"]:  # a message from another agent
-            return
+        if payload["role"] not in (None, "assistant") or payload["recipient"]:
+            return  # of the host, or of another agent
         kind = "reasoning" if thought else "agent_message"
         identity = payload["id"] or object()  # of all its parts
         for text, new in self.texts_in(payload, kind):
@@ -4706,8 +4708,9 @@ class SavedCodex(Saved, Codex):
 
     def returned(self, payload: Node) -> None:
         """How a call ended is a member of its output, or stands in its text."""
-        identity = as_text(payload["call_id"])
-        called, inner, text = self.calls.get(identity), *output_of(payload["output"])
+        if (called := self.calls.get(as_text(payload["call_id"]))) is None:
+            return  # its turn was aborted
+        inner, text = output_of(payload["output"])
         metadata = as_object(inner.get("metadata"))
         code, took = metadata.get("exit_code"), metadata.get("duration_seconds")
         failed, running = text.startswith(("Script failed", "Script terminated")), False
@@ -4720,12 +4723,11 @@ class SavedCodex(Saved, Codex):
                 code, text = printed["exit_code"], as_text(printed.get("output"))
         code = as_integer(code)
         failed |= inner.get("success") is False or CODEX_FAILED.match(text) is not None
-        failed |= bool(code) and (called is None or called.tool != "shell")
+        failed |= bool(code) and called.tool != "shell"
         facts = {} if took is None else {"executionTime": as_milliseconds(took)}
-        if called and called.name == SPAWN and not failed:
+        if called.name == SPAWN and not failed:
             facts = {"isBackground": True}
-        if called:  # else its turn was aborted
-            self.answer(identity, text, failed=failed, code=code, facts=facts, begun=running)
+        self.answer(called.id, text, failed=failed, code=code, facts=facts, begun=running)
 
     def count(self, payload: Node) -> None:
         """Note by how many the totals have grown; one that fell began again."""
@@ -4793,9 +4795,6 @@ ROLLOUT: dict[str, Callable[[Any, Node], None]] = {
     )
     for what in names.split()
 }  # fmt: skip
-SPOKEN_ITEMS = frozenset(
-    what for what, move in ROLLOUT.items() if move in (SavedCodex.prompted, SavedCodex.spoke)
-)
 # What precedes the output of a command: its exit status, and the time that it took.
 CODEX_HEAD = regex(
     r"(?:(?:Chunk ID:|Script) .*\n)?(?:Exit code: (-?[0-9]{1,9})\n)?"
@@ -5222,7 +5221,7 @@ class Pi(Saved):
             self.begin_once(cwd=self.cwd)
         elif kind == "message_start" and message["role"] == "assistant":
             self.begin_message()
-            self.blank("message", "content")  # its first delta
+            self.blank((("message", "content"),))  # its first delta
         elif kind == "message_end":
             self.message(message)
         elif kind == "tool_execution_start":
@@ -5242,12 +5241,7 @@ class Pi(Saved):
         elif what == "thinking_delta":
             self.think(delta, delta=True)
         elif what == "toolcall_delta":
-            self.blank("assistantMessageEvent", "delta")
-
-    def blank(self, *place: str) -> None:
-        """Blank a piece that another line repeats whole, as those of ``fragments``."""
-        if self.maker.blanks:
-            self.event.raw = self.original.raw = blank_strings(self.event.raw, (place,))
+            self.blank((("assistantMessageEvent", "delta"),))
 
     def message(self, message: Node) -> None:
         role = message["role"]
@@ -5430,16 +5424,14 @@ class Grok(Translator):
             self.responses += 1
         elif kind == "error":
             self.report_error(line["message"], fatal=True)
-        elif kind == "end" and line["stopReason"]:
-            self.result(line)
-
-    def result(self, line: Any) -> None:
-        """End the run; no line before names the session."""
-        self.reason = line["stopReason"]
-        names = "usage", "num_turns", "total_cost_usd"
-        outcome = known_members({name: line[name] for name in names})
-        outcome |= {"session_id": line["sessionId"], "structured_output": line["structuredOutput"]}
-        self.end(self.fatal_error, **outcome)
+        elif kind == "end" and line["stopReason"]:  # no line before names the session
+            self.reason = line["stopReason"]
+            self.end(
+                self.fatal_error,
+                session_id=line["sessionId"],
+                structured_output=line["structuredOutput"],
+                **{name: line[name] for name in ("usage", "num_turns", "total_cost_usd")},
+            )
 
 
 class GrokMessages(Claude):
@@ -5984,7 +5976,8 @@ def recognize(line: dict[str, Any]) -> str | None:
     kind, subtype = line.get("type"), as_text(line.get("subtype"))
     if not line or not (kind is None or isinstance(kind, str)):
         return None
-    for agent, needed, tests in signs_of(kind, subtype if kind in ("system", "thinking") else ""):
+    parted = kind in ("system", "thinking")
+    for _, agent, needed, tests in signs_of(kind, subtype if parted else ""):
         if needed <= line.keys() and all(holds(line, test) for test in tests):
             return agent
     return None
@@ -5997,26 +5990,19 @@ def lacks_signs(event: Event, agent: str) -> bool:
     return not event.subtype and kind not in MESSAGE_TYPES and has_signs(kind, agent)
 
 
-@functools.cache
-def rows_of_signs() -> list[list[str]]:
-    return [row.split() for row in AGENT_SIGNS.strip().splitlines()]
+def has_signs(kind: str | None, agent: str) -> bool:
+    return any(types != "*" and name == agent for types, name, *_ in signs_of(kind, ""))
 
 
 @functools.lru_cache(maxsize=CACHED_DECISIONS)
-def has_signs(kind: str, agent: str) -> bool:
-    rows = (types for types, name, *_ in rows_of_signs() if name == agent)
-    return any(types != "*" and fits((kind,), types) for types in rows)
-
-
-@functools.lru_cache(maxsize=CACHED_DECISIONS)
-def signs_of(kind: str | None, subtype: str) -> list[tuple[str, frozenset[str], list[str]]]:
-    """AGENT_SIGNS for a type: agent, members required, other tests."""
+def signs_of(kind: str | None, subtype: str) -> list[tuple[str, str, frozenset[str], list[str]]]:
+    """AGENT_SIGNS for a type: types, agent, members required, other tests."""
     rows, names = [], (kind or "", f"{kind}/{subtype}")
-    for types, agent, *tests in rows_of_signs():
+    for types, agent, *tests in map(str.split, AGENT_SIGNS.strip().splitlines()):
         if types == "-" if kind is None else fits(names, types):
             plain = [test for test in tests if test[0].isalpha() and "|" not in test]
             needed = frozenset(re.split("[.=]", test)[0] for test in plain)
-            rows.append((agent, needed, [test for test in tests if test not in needed]))
+            rows.append((types, agent, needed, [test for test in tests if test not in needed]))
     return rows
 
 

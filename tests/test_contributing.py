@@ -46,13 +46,10 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """With a row of its signs, as the page says."""
     row = "    hello,words,do,done,bye  toy  session_id"
     monkeypatch.setattr(agentfmt, "AGENT_SIGNS", agentfmt.AGENT_SIGNS + row)
-    cached = (agentfmt.rows_of_signs, agentfmt.has_signs, agentfmt.signs_of)
-    for cache in cached:
-        cache.cache_clear()
+    agentfmt.signs_of.cache_clear()
     agentfmt.TRANSLATORS["toy"] = run_block("agent")["Toy"]
     yield
-    for cache in cached:
-        cache.cache_clear()
+    agentfmt.signs_of.cache_clear()
 
 
 def test_add_a_tool() -> None:
