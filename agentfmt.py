@@ -6678,7 +6678,7 @@ def failure_of(event: Event) -> tuple[str, str] | None:
 #   2. It shows an agent: that agent's last conversation in the FILE, else a new one.
 #
 # All else goes on with the last line's. With --from all lines show its agent; one that shows
-# another is not read at all.
+# another is not read at all, nor what follows in the conversation that it names.
 
 
 class Sessions:
@@ -6690,6 +6690,7 @@ class Sessions:
         self.maker, self.runs = maker, runs
         self.cursors = Cursor(maker)  # reads the lines of all sessions in Cursor's vocabulary
         self.table: dict[str | int | None, Session] = {}
+        self.excluded: dict[object, str] = {}  # conversations of others than the given agent
         self.begin_file(Source(""))
         runs.limits.activity = self.activity
 
@@ -6793,8 +6794,12 @@ class Sessions:
         agent = recognize(details(event))
         self.runs.shows_agent = agent is not None
         if self.given and agent and TRANSLATORS[agent] is not TRANSLATORS[self.given]:
-            event.kind = UNREADABLE
             self.file.error = f"{agent} wrote them: leave out --from {self.given}"
+            remember(self.excluded, session_key(name) or 0, agent, MAX_RUNS)
+            event.kind = UNREADABLE
+        elif not agent and session_key(name) in self.excluded:
+            event.kind = UNREADABLE
+        if event.kind == UNREADABLE:
             return current, False
         given = TRANSLATORS[self.given].name if self.given else ""
         if agent or (given and (not name or has_signs(event.type or "-", given))):

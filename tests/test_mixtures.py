@@ -296,6 +296,7 @@ def test_a_wrong_agent_is_told(agent: str, given: str) -> None:
     own = agentfmt.TRANSLATORS[agent] is agentfmt.TRANSLATORS[given]
     assert ended.status == (not own)
     assert (f"{agent} wrote them: leave out --from {given}" in ended.stderr) is not own
+    assert own or "ended without" not in ended.stderr
 
 
 STRANGE_ENDS: list[dict[str, Any]] = [
