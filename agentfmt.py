@@ -6453,9 +6453,7 @@ class Runs:
             if not noted and choice.matches(event, unclear=True):
                 here = self.file.where()
                 if not choice.matches(event):
-                    shell = tool_of(event)[0] == "shell"
-                    what = "what runs" if shell else "which directory that is in"
-                    here += f", where it isn't clear {what}"
+                    here += ", where it isn't clear what runs"
                 self.matched.add(choice.text)
                 count, where = matches.get(choice.text, (0, here))
                 matches[choice.text] = (count + 1, where)
@@ -7902,9 +7900,13 @@ def path_spellings(path: str, here: str) -> Sequence[str]:
     whole = normal((ntpath if windows else posixpath).join(here, own))
     near = relative_path(whole, here)
     spelled = {own, near, whole, normal(os.path.join(here, near))}
-    if not here and own.startswith("/"):
-        spelled.add(f"{UNKNOWN}{own}")
+    if not here and own.startswith("/"):  # any directory of it may be the run's
+        parts = own.split("/")[1:][-MAX_PARTS:]
+        spelled |= {"/".join(parts[at:]) for at in range(len(parts))}
     return [*spelled, *(spelling.replace("\\", "/") for spelling in spelled if windows)]
+
+
+MAX_PARTS = 100  # of a path that are compared by themselves
 
 
 def event_targets(event: Event) -> Named:
@@ -8014,10 +8016,7 @@ class Term(NamedTuple):
 
     def may_fit(self, name: str) -> bool:
         """Could it match once a shell expands it: does it begin like the glob?"""
-        known, unknown, rest = name.partition(UNKNOWN)
-        if self.key == "path" and rest.startswith("/"):  # below a directory that no line states
-            parts = rest.split("/")
-            return any(self.pattern.match("/".join(parts[at:])) for at in range(1, len(parts)))
+        known, unknown, _ = name.partition(UNKNOWN)
         begin = WILDCARD.split(self.glob)[0]
         same = begin.startswith(known) or (begin != "" and known.startswith(begin))
         return unknown != "" and same
@@ -8070,12 +8069,22 @@ class Selector(NamedTuple):
 
 
 def parse_selector(text: str) -> Selector:
-    """Parse a selector. Raises ValueError if it is invalid, or no event could ever match a term."""
+    """Parse a selector. Raises ValueError if it is invalid, or no event could ever match a term,
+    with what was meant if that is known."""
+    meant = text
+    for _ in MEANT:  # what one row makes may be what another is for
+        meant = ",".join(map(meant_by, BETWEEN_TERMS.split(meant)))
+    terms = [term.replace(r"\,", ",") for term in BETWEEN_TERMS.split(meant)]
     try:
-        terms = [parse_term(term.replace(r"\,", ",")) for term in re.split(r"(?<!\\),", text)]
+        parsed = [parse_term(term) for term in terms]
     except ValueError as error:
         raise ValueError(f"{text!r}: {error}") from None
-    return Selector(text, tuple(term._replace(pattern=compile_term(term)) for term in terms))
+    if meant != text:
+        raise ValueError(f"{text!r}: nothing can match: {asks(meant)}")
+    return Selector(text, tuple(term._replace(pattern=compile_term(term)) for term in parsed))
+
+
+BETWEEN_TERMS = regex(r"(?<!\\),")
 
 
 def compile_term(term: Term) -> re.Pattern[str]:
@@ -8095,134 +8104,135 @@ def compile_term(term: Term) -> re.Pattern[str]:
 # Names that a term may have without a wildcard: types, and any agent's names of tools.
 EVENT_TYPES = CURSOR_TYPES | {"text", "stream_event", "rate_limit_event"}
 
+KEY = f"(?:{'|'.join(KEYS)})"
+NAME = f"(?i:{'|'.join(sorted({*TOOL_NAMES, *EVENT_TYPES, ANY_CHANGE, ANSWER}))})"
+STATUS = f"(?:{'|'.join(STATUSES)})"
+SEVERAL = rf"(?:(?:tool|type)!?=)?{NAME}(?: or (?:{NAME}|{STATUS})|(?: and)? {NAME})"
+A_SHELL = "(?:tool=)?(?i:bash|shell|sh|cmd|exec|terminal)"
+# What people write -> what they mean. Blanks and quotes around; another order or sign; two terms in
+# one; rules of Claude Code; names alone; bare commands and paths; regular expressions.
+MEANT = (
+    (rf"\s+(.*)|((?!target|{KEY}=.*\\\Z).*\S)\s+|((?!target){KEY}!?=)\s+(.*)", r"\1\2\3\4"),
+    (rf"((?:{KEY}!?==?)?)[\"'`“‘](.*)[\"'`”’]", r"\1\2"),
+    (rf"({KEY})\s*(?:[:~]=?|=~(?!/)|(?<=\s)==?)\s*(.+)", r"\1=\2"),
+    (rf"!\s*({KEY})=(.*)|(?!target)({KEY})=!(.*)", r"\1\3!=\2\4"),
+    (rf"((?!target|path).*?)(?: and|,)?\s((?!command|target){KEY}!?=.*)", r"\1,\2"),
+    (rf"(?!{SEVERAL}\Z)(?:({NAME}) and (.+)|({NAME}) ({STATUS}))", r"\1\3,\2\4"),
+    (rf"({KEY}!?=.+) and ({KEY}!?=.+|{NAME}|{STATUS})", r"\1,\2"),
+    (rf"(!?)\s*({STATUS})", r"status\1=\2"),
+    (r"(command!?=)(?:\w+=\S* )+(.*)", r"\1\2"),
+    (r"(command!?=)=(.*[*?].*)", r"\1\2"),
+    (rf"(!?)\s*{A_SHELL}\s*(!?)[(:=]+\s*(.+?)\)?", r"command\1\2=\3"),
+    (r"!\s*(\w+)", r"tool!=\1"),
+    (r"(?:tool=)?(mcp__(?:(?!__)\w)+)", r"\1__*"),
+    (r"(?:tool=)?(\w+)\(domain:(.*)\)", r"\1,target=*\2*"),
+    (r"(?:tool=)?(\w+)\((.*)\)|(?:tool[=:])?(\w+):(?!//)(.*/.*)", r"\1\3,path=\2\4"),
+    (r"([^=\s]*/[^=\s]*|\*?\.[\w.*]+)", r"path=\1"),
+    (rf"(?!{SEVERAL}\Z)(?:(?:tool|type)(!?)=(?!=)|(?!{KEY}!?=))([^=]*[\s^$:][^=]*)",
+     r"command\1=\2"),
+    (r"(command!?=)/(.*)/[a-z]?", r"\1^\2"),
+    (r"(command!?=(?!=).*)\*\$", r"\1*"),
+    (r"(command!?=)(?!=)\^?(.*)\$", r"\1=\2"),
+    (r"(command!?=)\^(.*?)[.:]?\*?", r"\1\2*"),
+    (r"(command!?=(?!=).*?)(?:\\ |\\s[+*]?)(.*)", r"\1 \2"),
+    (r"(command!?=(?!=).*?)(?:\.\+|(?<=[\w=])[.:]\*|\[[^]]*\]\+)(.*)", r"\1*\2"),
+    (r"(command!?=(?!=).*?)\\(?:b|([*?]))(.*)", r"\1\2\3"),
+)  # fmt: skip
 # What could match nothing, and why.
-ANY_KEY = "|".join(KEYS)
-A_NAME = f"(?i:{'|'.join(sorted({*TOOL_NAMES, *EVENT_TYPES, *STATUSES, ANY_CHANGE, ANSWER}))})"
-A_TERM = r"(?!command|target)\w+!?=\S+"
-SEVERAL_NAMES = rf"(?:(?:tool|type)!?=)?{A_NAME}(?:(?: or)? {A_NAME})+"
 MISTAKES = (
     (r"[\"'].*|.*[\u200b-\u200f\u2060\ufeff\x00-\x1f].*|command!?=(?!=).*[\"'`“”‘’].*",
      "no quotes inside a selector, and nothing that can't be seen: leave them out"),
-    (rf"\s.*|.*\s|(?!command|target)\w+!?=\s.*|(?!(?:target|command)!?=).*\s(?:{ANY_KEY})!?=.*|"
-     r"command.*\s(?:tool|status|subtype|session|run)!?=.*", "no blanks around a term"),
     (r"path!?=(?:~/|.*\$[\w{]|\^|.*\\\.|.*\$\Z).*",
      "a path is a glob, without ~, variables, or expressions: write * for one"),
-    (rf"command!?=(?!=).*(?:[|;<>](?!\])|&&).*|(?:{ANY_KEY})!?=.*\{{[^}}]*|"
+    (rf"command!?=(?!=).*(?:[|;<>](?!\])|&&).*|{KEY}!?=.*\{{[^}}]*|"
      r"(?!(?:path|target|command|parent|session)!?=).*\|.*", "no | && ; < > and braces: repeat the "
      'option for "or", for a part of a line give its command; for a sign within quotes write [|]'),
-    (SEVERAL_NAMES, 'a term has one name: repeat the option for "or"'),
-    (rf"(?!(?:{ANY_KEY})!?=)(\w*)[<>!]?=?[<>=].*", rf"no key '\1'; the keys are {', '.join(KEYS)}"),
+    (SEVERAL, 'a term has one name: repeat the option for "or"'),
+    (rf"(?!{KEY}!?=)(\w*)[<>!]?=?[<>=].*", rf"no key '\1'; the keys are {', '.join(KEYS)}"),
     (r"(?:\w+!?==?)?", "an empty pattern matches nothing"),
     (r"(?!\w+!?==)(?:[^[]|\[!?\]?[^]]*\])*\[!?\]?[^]]*", "a [ without ]: write [[] for it"),
     (r"(\w+)!=\*+", r"nothing can match: for events without \1, write --drop '\1=*'"),
     (r"run!?=(?!-?[1-9][0-9]{0,8}\Z).*", "a run is a number, such as 3, or -1 for the last"),
-)  # fmt: skip
-# What people write -> what they mean: another order, rules of Claude Code, bare commands and paths;
-# then regular expressions for a command.
-A_SHELL = "(?:tool=)?(?i:bash|shell|sh|cmd|exec|terminal)"
-MEANT = (
-    (rf"({ANY_KEY})\s*(?:[:~]=?|=~(?!/)|(?<=\s)==?)\s*(.+)", r"\1=\2"),
-    (rf"!\s*({ANY_KEY})=(.*)|(?!target)({ANY_KEY})=!(.*)", r"\1\3!=\2\4"),
-    (rf"((?:{ANY_KEY})!?==?)[\"'`“‘](.*)[\"'`”’]", r"\1\2"),
-    (r"(command!?=)(?:\w+=\S* )+(.*)", r"\1\2"),
-    (r"(command!?=)=(.*[*?].*)", r"\1\2"),
-    (r"!\s*(\w+)", r"tool!=\1"),
-    (r"(?:tool=)?(mcp__(?:(?!__)\w)+)", r"\1__*"),
-    (rf"{A_SHELL}\((.*?)(:?\*)?\)", r"command=\1*"),
-    (r"(?:tool=)?(\w+)\(domain:(.*)\)", r"\1,target=*\2*"),
-    (r"(?:tool=)?(\w+)\((.*)\)|(?:tool[=:])?(\w+):(?!//)(.*/.*)", r"\1\3,path=\2\4"),
-    (rf"{A_SHELL}\s*[:=]\s*(.+)", r"command=\1"),
-    (rf"(?:(\w+)(?: and)? |({A_TERM}) and )?({'|'.join(STATUSES)})", r"\1\2,status=\3"),
-    (rf"({A_NAME}|{A_TERM}) and ({A_NAME})", r"\1,\2"),
-    (rf"({A_NAME}|(?:{ANY_KEY})!?=.+) and ((?:{ANY_KEY})!?=.+)", r"\1,\2"),
-    (rf"(?!\s|{SEVERAL_NAMES}\Z)(?:(?:tool|type)!?=(?!=)|(?!(?:{ANY_KEY})!?=))([^=]*[\s^$:][^=]*)",
-     r"command=\1"),
-    (r"([^=]*/[^=]*|\*?\.[\w.*]+)", r"path=\1"),
-)  # fmt: skip
-EXPRESSIONS = (
-    (r"\\ ", " "), (r"\.\+", "*"), (r"\*\$\Z", "*"),
-    (r"\A/(.*)/[a-z]?\Z", r"^\1"), (r"\A\^?(.*)\$\Z", r"=\1"), (r"\A\^(.*?)[.:]?\*?\Z", r"\1*"),
-    (r"\\b", ""), (r"\\s[+*]?", " "), (r"(?:\A|(?<=[\w=]))[.:]\*", "*"), (r"\[[^]]*\]\+", "*"),
-    (r"\\([*?])", r"\1"),
+    (rf"status!?=(?!.*[*?[])(?!{STATUS}\Z).*", f"no such status; they are {', '.join(STATUSES)}"),
 )  # fmt: skip
 
 
-def check_term(term: str) -> None:
-    """Raise ValueError if a term could match nothing, with what it means."""
-    meant = typed = term.replace(",", r"\,")
+def meant_by(term: str) -> str:
+    """What a term means: itself, if it is well written."""
     for written, means in MEANT:
-        meant = re.sub(rf"\A(?:{written})\Z", means, meant, flags=re.DOTALL).lstrip(",")
-    if found := re.fullmatch(r"(command!?=)(?!=)(.*)", meant, re.DOTALL):
-        glob = found[2]
-        for expression, plain in EXPRESSIONS:
-            glob = re.sub(expression, plain, glob, flags=re.DOTALL)
-        meant = found[1] + glob
-    for mistake, why in MISTAKES:
-        if match := re.fullmatch(mistake, meant, re.DOTALL):
-            raise ValueError(match.expand(why))
-    if meant != typed:
-        raise ValueError(f"terms are globs: did you mean {for_shell(meant)}?")
+        if found := re.fullmatch(written, term, re.DOTALL):
+            return found.expand(means)
+    key, _, glob = split_term(term)
+    if key not in ("word", "tool", "type") or WILDCARD.search(glob) or find_name(key, glob):
+        return term
+    import difflib
+
+    near = difflib.get_close_matches(glob.lower(), sorted(names_for(key)), 1, cutoff=0.75)
+    return term.removesuffix(glob) + names_for(key)[near[0]][1] if near else term
 
 
-def for_shell(term: str) -> str:
-    """A term as it is typed in a shell."""
+def asks(*meant: str) -> str:
     import shlex
 
-    return shlex.quote(term)
+    return f"did you mean {', or '.join(map(shlex.quote, meant))}?"
 
 
 def parse_term(term: str) -> Term:
     """The key and the pattern of a term; a word without a wildcard becomes a type or a tool."""
-    import fnmatch
-
-    check_term(term)
-    parts = re.fullmatch(rf"({ANY_KEY})(!?)=(.*)", term, re.DOTALL)
-    key, negation, glob = parts.groups() if parts else ("word", "", term)
+    for mistake, why in MISTAKES:
+        if match := re.fullmatch(mistake, term, re.DOTALL):
+            raise ValueError(match.expand(why))
+    key, negation, glob = split_term(term)
     if key == "word" and glob == ANSWER:
         key = ANSWER
     elif key in ("word", "tool", "type"):
-        key, glob = parse_name(key, glob)
-    if key == "status" and not fnmatch.filter(STATUSES, glob):
-        raise ValueError(f"no such status; they are {', '.join(STATUSES)}")
-    if key == "path":  # a directory is what is in it
+        if (named := find_name(key, glob)) is None:
+            equals = "=" if WILDCARD.search(glob) else "=="
+            meant = [f"{key}{negation}{equals}{glob}"]
+            if key == "word":
+                meant = [f"command={glob}", f"tool{equals}{glob}"]
+            raise ValueError(f'no such name "{glob}": {asks(*meant)}')
+        key, glob = named
+    elif key == "path":  # a directory is what is in it
         glob = os.path.normpath(f"{glob}*" if glob.endswith("/") else glob)
-    if key == "command" and glob.startswith("="):
+    elif key == "command" and glob.startswith("="):
         glob = WILDCARD.sub(r"[\g<0>]", glob)
     elif key == "command":
         words = " ".join(glob.split()).removesuffix(" *")  # which need not be there
         glob = re.sub(r"\A[^\s*?[]*/", "", words)  # as the directory of a program
-    return Term(key, glob, bool(negation))
+    return Term(key, glob, negation == "!")
+
+
+def split_term(term: str) -> tuple[str, str, str]:
+    """Its key, "!" if it is negated, and its glob."""
+    parts = re.fullmatch(rf"({KEY})(!?)=(.*)", term, re.DOTALL)
+    return (parts[1], parts[2], parts[3]) if parts else ("word", "", term)
 
 
 WILDCARD = regex(r"[*?[]")
 
 
-def parse_name(key: str, glob: str) -> tuple[str, str]:
-    """Check the name of a type or a tool; an unknown one must be given with ==."""
-    import difflib
+def names_for(key: str) -> dict[str, tuple[str, str]]:
+    """What a term with a key may name -> the key and the name that are meant."""
+    types = {name: ("type", name) for name in EVENT_TYPES if key != "tool"}
+    tools = {name: ("tool", tool) for name, tool in TOOL_NAMES.items() if key != "type"}
+    return types | tools | ({ANY_CHANGE: (ANY_CHANGE, ANY_CHANGE)} if tools else {})
+
+
+def find_name(key: str, glob: str) -> tuple[str, str] | None:
+    """The key and the name that are meant by that of a type or a tool, if it is known, or given
+    with ==."""
     import fnmatch
 
     if glob.startswith("="):
         return key, WILDCARD.sub(r"[\g<0>]", glob[1:])
-    types = EVENT_TYPES if key != "tool" else {}
-    tools = TOOL_NAMES | {ANY_CHANGE: ANY_CHANGE} if key != "type" else {}
-    tool = tools.get(glob.replace("_", "").lower())
-    alike = (glob.lower(), glob.lower().replace("_", ""))
-    known = glob.startswith("mcp_") or any(fnmatch.filter((*types, *tools), one) for one in alike)
-    if WILDCARD.search(glob) and (known or key != "word"):
-        return key, glob
-    if glob in types:
-        return "type", glob
-    if tool or (tools and MCP_TOOL.fullmatch(glob)):
-        return ("change" if tool == ANY_CHANGE else "tool"), tool or glob
-    near = difflib.get_close_matches(glob.lower(), sorted((*types, *tools)), 1, cutoff=0.75)
-    what, spelled = ("tool or type", "tool") if key == "word" else (key, key)
-    meant = for_shell(f"{spelled}={'' if WILDCARD.search(glob) else '='}{glob}")
-    if near and not WILDCARD.search(glob):
-        meant = TOOL_NAMES.get(near[0], near[0])
-    elif key == "word":
-        meant = f"{for_shell(f'command={glob}')}, or {meant}"
-    raise ValueError(f'no {what} "{glob}": did you mean {meant}?')
+    names, plain = names_for(key), glob.replace("_", "").lower()
+    if WILDCARD.search(glob):
+        alike = any(fnmatch.filter(names, one) for one in (glob.lower(), plain))
+        return (key, glob) if alike or key != "word" or glob.startswith("mcp_") else None
+    if key != "type" and MCP_TOOL.fullmatch(glob):
+        return "tool", glob
+    return names.get(glob) or names.get(plain)
 
 
 class Selection:

@@ -154,20 +154,14 @@ def test_where_a_path_leads(tool: str, here: str, path: str) -> None:
 
 @pytest.mark.parametrize(("selector", "status"), [
     ("change,path=a.lock", 1), ("path=app/a.lock", 1), ("path=app", 1), ("path=b.lock", 0),
-    ("path=lock", 0), ("path!=*/app/*", 0), ("path!=app/*", 1), ("path=/home", 1),
+    ("path=lock", 0), ("path!=*/app/*", 0), ("path!=app/*", 0), ("path!=src/*", 1), ("path=/home", 1),
 ])  # fmt: skip
-def test_a_gate_sees_a_path_below_a_directory_that_no_line_states(
-    selector: str, status: int
-) -> None:
-    """As Codex writes them: the gate would pass in silence."""
+def test_a_path_below_a_directory_that_no_line_states(selector: str, status: int) -> None:
+    """As Codex writes them: any directory of it may be the run's."""
     called = call("editToolCall", "1", {"path": "/home/me/app/a.lock"}, {"success": {}})
     data = event("system", subtype="init") + b"".join(called) + result()
-    ended = convert(data, "--fail-on", selector)
-    assert ended.status == status
-    assert ("isn't clear which directory" in ended.stderr) == (
-        status == 1 and "/home" not in selector and "!" not in selector
-    )
-    assert convert(data, "-d", "--only", "path=a.lock").stdout == b""
+    assert convert(data, "--fail-on", selector).status == status
+    assert (convert(data, "--only", selector).stdout != b"") == status
 
 
 # Lines of a shell -> does a gate see that they write into secrets, and that they change a file?
@@ -592,7 +586,6 @@ def test_usage_errors(option: str, choice: str) -> None:
 @pytest.mark.parametrize(("choice", "why"), [
     *(row.split(" -> ") for row in ROWS["hints"]),
     ("duration>5", f"no key 'duration'; the keys are {', '.join(agentfmt.KEYS)}"),
-    ("cmd!=git push", f"no key 'cmd'; the keys are {', '.join(agentfmt.KEYS)}"),
 ])  # fmt: skip
 def test_what_can_match_nothing_is_an_error_with_a_hint(choice: str, why: str) -> None:
     with pytest.raises(ValueError, match=re.escape(f"{choice!r}: {why}") + r"\Z"):
