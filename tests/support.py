@@ -409,15 +409,14 @@ def named_sections(name: str) -> dict[str, list[str]]:
 
 def table(name: str, heading: str) -> list[Any]:
     """The rows below such a heading, for parametrize: cells have | between them, and -> before the
-    last one; what can be is JSON."""
+    last one; what can be is JSON, but for texts as they are."""
     rows = (re.split(r" (?:\||->) ", row) for row in named_sections(name)[heading])
     return [pytest.param(*map(value_of, cells), id=cells[-1] or "none") for cells in rows]
 
 
 def value_of(cell: str) -> Any:
-    begins_so = cell[:1] in ("{", "[", '"') or cell in ("null", "true", "false")
     with contextlib.suppress(ValueError):
-        return json.loads(cell) if begins_so else cell
+        return json.loads(cell) if re.match(r'[{["]|(?:null|true|false|-?\d+)\Z', cell) else cell
     return cell
 
 

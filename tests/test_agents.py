@@ -27,6 +27,7 @@ from support import (
     returned,
     run,
     sections,
+    table,
     use,
 )
 
@@ -439,39 +440,15 @@ def test_a_sample(path: str) -> None:
         assert [row["status"] for row in convert(shipped, "-t", "calls").objects] == states
 
 
-# Members of the rows of the files that are given together.
-ROWS: dict[str, list[dict[str, Any]]] = {
-    "claude-resumed-cost-1 claude-resumed-cost-2": [{"cost_usd": 0.1}, {"cost_usd": 0.3}],
-    "cursor-plan": [{"answer": "# Plan: Birds\n\n- Observe\n- Write"}],
-    "cursor-plan-query-only": [{"answer": "# Plan: Birds\n\n- Observe\n- Write"}],
-    "cursor-accumulated-partials": [{"answer": "Hi there!"}],
-    "copilot-turn-start-first": [{"prompt": "Write a test.", "verdict": "succeeded"}],
-    "claude-saved-resumed-two-ids": [
-        {"prompt": "say lol", "verdict": "succeeded"}, {"prompt": "run ls tool", "verdict": "succeeded"},
-    ],
-    "claude-saved-compact": [{"prompt": "Fix the typo"}, {"prompt": "Now the screen"}],
-    "b-cx-echo": [{"prompt": "ping", "answer": "ping", "verdict": "succeeded"}],
-    "b-cx-rep": [{"prompt": "a", "answer": "Done."}, {"prompt": "Done.", "answer": "Good."}],
-    "b-acp": [{"reason": "quota exceeded", "verdict": "failed"}],
-    "b-acp7": [{"reason": "quota exceeded", "verdict": "failed"}],
-    "claude-synthetic-prompt": [{"prompt": None, "verdict": "succeeded"}],
-    "claude-synthetic-compact": [{"prompt": None, "verdict": "succeeded"}],
-    "claude-session-limit-reason": [{
-        "failure": "limit", "session": None, "retry_after_ms": None,
-        "reason": "You've hit your session limit · resets 1pm (America/Mexico_City)",
-    }],
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("names", ROWS)
-def test_mended_rows(names: str) -> None:
+@pytest.mark.parametrize(("names", "wanted"), table("runs.txt", "samples"))
+def test_mended_rows(names: str, wanted: list[Line]) -> None:
+    """Of files that are given together."""
     given = os.path.join(SHARED, "faults6")
     if not os.path.isdir(given):
         pytest.skip("no samples beside the checkout")
     paths = [os.path.join(given, name) for one in names.split() for name in os.listdir(given)
              if name.partition(".")[0] == one]  # fmt: skip
     rows = run("-t", "runs", "-m", "final", *paths).objects
-    wanted = ROWS[names]
     assert [{key: row[key] for key in wanted[0]} for row in rows] == wanted
 
 

@@ -36,6 +36,7 @@ from support import (
     run_of,
     shell,
     started,
+    table,
     user,
 )  # fmt: skip
 
@@ -239,36 +240,13 @@ def test_words_are_markdown_but_no_html(words: str) -> None:
         assert (page.last.tag, text_of(page.last)) == ("p", "✅")
 
 
-@pytest.mark.parametrize(("words", "shown"), [
-    pytest.param("Done. It's (nearly) fine", "Done. It's (nearly) fine", id="plain"),
-    pytest.param("# A\n> ### B", "<h4>A</h4>\n<blockquote>\n<h6>B</h6>\n</blockquote>",
-        id="headings"),
-    pytest.param("a <b> `<c>`", "<p>a &lt;b&gt; <code>&lt;c&gt;</code></p>", id="html"),
-    pytest.param("```\nx\n\n y", "<pre><code>x&#10;&#10; y</code></pre>", id="open-fence"),
-    pytest.param("![a](http://b/c)", '<p>!<a href="http://b/c" REL>a</a></p>', id="image"),
-    pytest.param("[a](http://b 'c')", '<p><a href="http://b" title="c" REL>a</a></p>', id="title"),
-    pytest.param("see <https://a/b>.", '<p>see <a href="https://a/b" REL>https://a/b</a>.</p>',
-        id="address-in-brackets"),
-    pytest.param("https://...b.c/d", "<p>https://...b.c/d</p>", id="cut-address"),
-    pytest.param("https://a/b(c).", '<p><a href="https://a/b(c" REL>https://a/b(c</a>).</p>',
-        id="address"),
-    pytest.param("https://github.com/a/b/pull/12",
-        '<p><a href="https://redirect.github.com/a/b/pull/12" REL>https://github.com/a/b/pull/12</a></p>',
-        id="pull-request"),
-    pytest.param("1234567 rows on 20250514 were defaced",
-        "1234567 rows on 20250514 were defaced", id="no-commits"),
-    pytest.param("see 0a1b2c3", "<p>see <code>0a1b2c3</code></p>", id="commit"),
-])  # fmt: skip
+@pytest.mark.parametrize(("words", "shown"), table("markdown.txt", "words"))
 def test_what_words_become(words: str, shown: str) -> None:
     made = agentfmt.said_in_markdown(words)
     assert made == shown.replace("REL", 'rel="noopener noreferrer nofollow"')
 
 
-@pytest.mark.parametrize(("prompt", "shown"), [
-    ("Fix __init__.py\n  - *.py", "Fix __init__.py<br>\n&nbsp;&nbsp;- *.py"),
-    ("```\n```\u00a0\n<img src=//a>", "```<br>\n```\u00a0<br>\n&lt;img src=//a&gt;"),
-    ("ask @bob\n\nnow", "ask <code>@bob</code><br>\n<br>\nnow"),
-])  # fmt: skip
+@pytest.mark.parametrize(("prompt", "shown"), table("markdown.txt", "prompts"))
 def test_a_prompt_is_shown_as_it_was_typed(prompt: str, shown: str) -> None:
     assert agentfmt.asked_in_markdown(prompt) == f"<blockquote>{shown}</blockquote>"
 
@@ -329,14 +307,7 @@ def test_nobody_is_called_wherever_a_name_stands(name: str) -> None:
         check(text, actions=6, runs=2)
 
 
-@pytest.mark.parametrize(("words", "shown"), [
-    ("see @octocat.", "see @octocat."),
-    ("fixes #1, GH-2 and o/r#3", "fixes #1, GH-2 and o/r#3"),
-    ("[#812](https://github.com/o/r/issues/812)", "#812"),
-    ("**@a/b** _0123abcd_", "@a/b 0123abcd"),
-    ("https://github.com/o/r/issues/1.", "https://github.com/o/r/issues/1."),
-    ("a@b.c `@x` C#", "a@b.c @x C#"),
-])  # fmt: skip
+@pytest.mark.parametrize(("words", "shown"), table("markdown.txt", "names"))
 def test_names_look_the_same(words: str, shown: str) -> None:
     html = github(agentfmt.said_in_markdown(words))
     assert re.sub("<[^>]*>", "", html).strip() == shown

@@ -45,6 +45,7 @@ from support import (
     event,
     init,
     message,
+    named_sections,
     one_byte_at_a_time,
     one_in,
     parameters,
@@ -53,6 +54,7 @@ from support import (
     run_of,
     started,
     strings,
+    table,
     thinking,
     whole_run,
 )
@@ -156,31 +158,10 @@ def test_events_without_secrets_leave_byte_for_byte(
     assert redact(f" {line}\r\n".encode(), *SECRETS).stdout == f"{line}\n".encode()
 
 
-ODD = [
-    pytest.param(line, id=name)
-    for name, line in {
-        "text twice": '{"type":"thinking","subtype":"delta","text":"*","text":"b"}',
-        "block twice": '{"type":"assistant","message":{"content":[{"text":"*","text":"b"}]}}',
-        "message twice": '{"type":"assistant","message":{"content":"*"},"message":{"content":"b"}}',
-        "string in content": '{"type":"assistant","message":{"content":[{"text":"b"},"*"]}}',
-        "text is an object": '{"type":"thinking","text":{"text":"*"}}',
-        "text is a list": '{"type":"thinking","text":["*"]}',
-        "words of two kinds": '{"type":"thinking","text":"b","message":{"content":"*"}}',
-        "text beside a message": '{"type":"assistant","text":"*","message":{"content":"b"}}',
-        "nested": '{"type":"assistant","message":{"content":[[{"text":"*"}],{"text":"b"}]}}',
-        "key": '{"type":"assistant","message":{"content":[{"text":"b","*":1}]}}',
-        "escaped name": '{"type":"thinking","\\u0074ext":"*"}',
-        "tool": '{"type":"tool_call","tool_call":{"xToolCall":{"args":{"a":["*",{"*":"*"}]}}}}',
-        "result": '{"type":"result","is_error":false,"result":"a*b"}',
-        "untyped": '{"a":"*"}',
-        "type": '{"type":"*"}',
-        "session": '{"type":"user","session_id":"*"}',
-        "sub-agent": '{"type":"assistant","parent_tool_use_id":"p","message":{"content":"*"}}',
-    }.items()
-]
+LINES = named_sections("redacted.txt")
 
 
-@pytest.mark.parametrize("line", ODD)
+@pytest.mark.parametrize("line", LINES["odd"])
 def test_odd_shapes_keep_nothing(line: str) -> None:
     data = (line.replace("*", f"x {TOKEN} y") + "\n").encode()
     left = redact(data, *SECRETS).stdout
@@ -366,17 +347,7 @@ def test_redacting_then_rendering(path: str) -> None:
 # ---------------------------------------------------------------- paths
 
 
-@pytest.mark.parametrize(("text", "short"), [
-    ("/home/ann/x", "~/x"), ("/Users/ann", "~"), ("/root/.ssh/id", "~/.ssh/id"),
-    (r"C:\Users\ann\x", r"~\x"), ("see /srv/app/src, ok", "see ./src, ok"), ("/srv/app", "."),
-    ("/srv/application", "/srv/application"), ("x/home/ann/y", "x/home/ann/y"),
-    ("/srv/app-2/x", "/srv/app-2/x"), ("/rooted", "/rooted"), ("/homes/ann", "/homes/ann"),
-    ("file:///home/ann/x", "file://~/x"), ("/data/me/x", "~/x"), ("/data/me2", "/data/me2"),
-    ("'/home/ann'", "'~'"), ("/home/ann.", "~."), ("a:/home/ann:/home/bob/x", "a:~:~/x"),
-    ("~/projects/my-home-page-app", "~/projects/my-home-page-app"),
-    ("a/home-page-app", "a/home-page-app"), ("var(--home-page-color)/", "var(--home-page-color)/"),
-    ("/All-Users-Guide-1", "/All-Users-Guide-1"), ("-root-x/-root", "-root-x/-root"),
-])  # fmt: skip
+@pytest.mark.parametrize(("text", "short"), table("redacted.txt", "paths"))
 def test_paths(text: str, short: str) -> None:
     first = event("system", subtype="init", cwd="/srv/app")
     left = redact(first + event("user", x=text), *SAME, "-r", "paths", homes=("/data/me",)).stdout
@@ -411,21 +382,9 @@ def test_an_identity_is_no_token(identity: str, classes: str) -> None:
     assert rows[3]["request_id"] == identity
 
 
-OWN_LINES = [
-    {"type": "tool_use", "tool_id": "*", "tool_name": "x", "parameters": {"id": "+"}},
-    {"type": "item.started", "item": {"id": "*", "type": "mcp_tool_call", "arguments": {"id": "+"}}},
-    {"type": "assistant.x", "data": {"toolCallId": "*", "arguments": {"callId": "+"}}},
-    {"type": "tool_use", "sessionID": "s", "part": {"callID": "*", "state": {"input": {"id": "+"}}}},
-    {"type": "user", "uuid": "u", "message": {"content": [
-        {"type": "tool_result", "tool_use_id": "*", "content": [{"id": "+"}]}]}},
-    {"type": "x", "client_id": "+", "message_id": "*", "id": "*"},
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("line", OWN_LINES, ids=lambda line: line["type"])
-def test_identities_in_lines_of_other_agents(line: dict[str, Any]) -> None:
+@pytest.mark.parametrize("text", LINES["identities"])
+def test_identities_in_lines_of_other_agents(text: str) -> None:
     """What calls take and return is no identity, whatever its name."""
-    text = json.dumps(line)
     for more in ("", "password=hunter22"):
         given_ = text.replace("*", IDENTITIES[0]).replace("+", TOKEN)
         given_ = given_[:-1] + f', "more": "{more}"}}'
@@ -466,19 +425,7 @@ def test_classes_that_no_delta_can_split_hold_nothing_back() -> None:
     assert left == b"".join(lines)  # in their order
 
 
-DOCUMENTS = {
-    "cat > a <<EOF\nCANARY\nEOF\nls": "cat > a <<EOF\n[content: 6 chars]\nEOF\nls",
-    "cat <<-'A' <<\"B\" > b\nCANARY\nA\nCANARY\nB": "cat <<-'A' <<\"B\" > b\n[content: 15 chars]\nB",
-    "git commit -m \"$(cat <<'X'\nCANARY\n  X\n)\"": "git commit -m \"$(cat <<'X'\n[content: 6 chars]\n  X\n)\"",
-    "cat <<EOF\nCANARY": "cat <<EOF\n[content: 6 chars]",
-    "wc <<< CANARY\nls": "wc <<< [content: 6 chars]\nls",
-    "python3 -I -c 'print(\"CANARY\")' x": "python3 -I -c [content: 17 chars] x",
-    "echo -n 'CANARY > b' c >> a; echo d": "echo [content: 17 chars] >> a; echo d",
-    "echo 'ls' 'echo a' >&2": "echo 'ls' 'echo a' >&2",
-}
-
-
-@pytest.mark.parametrize(("command", "left"), DOCUMENTS.items())
+@pytest.mark.parametrize(("command", "left"), table("redacted.txt", "commands"))
 def test_documents_in_commands_are_content(command: str, left: str) -> None:
     call = {"shellToolCall": {"args": {"command": command}}}
     data = init() + event("tool_call", subtype="started", call_id="c", tool_call=call) + result()
@@ -564,7 +511,7 @@ def test_secrets_file(tmp_path: Path) -> None:
     assert b"=[REDACTED:secrets-file]" in ended.stdout  # and no value in the marker's name
 
 
-LINES = "correct\nhorse"
+TWO_LINES = "correct\nhorse"
 
 
 @pytest.mark.parametrize(("text", "said"), [
@@ -573,7 +520,7 @@ LINES = "correct\nhorse"
     ("PW = correct horse", "the correct horse battery"),
     ("export PW='correct horse' # x", "the correct horse battery"),
     ("A=first-value\ncorrect horse", "the correct horse battery"),
-    ('A=1\nPW="correct\nhorse"', LINES), (r'PW="correct\nhorse"', LINES),
+    ('A=1\nPW="correct\nhorse"', TWO_LINES), (r'PW="correct\nhorse"', TWO_LINES),
     ('A=1\nPW="correct horse', 'PW="correct horse'),
 ])  # fmt: skip
 def test_a_secrets_file_is_read_as_dotenv_reads_it(tmp_path: Path, text: str, said: str) -> None:
@@ -1277,12 +1224,7 @@ def test_what_the_end_of_a_foreign_call_repeats(name: str, view: tuple[str, ...]
     assert told in ended.stderr
 
 
-@pytest.mark.parametrize(("text", "left"), [
-    ("Use API_KEY=s3cr3tV4lue99x8. Then", "Use API_KEY=[REDACTED:assignment]. Then"),
-    ("Your password is hunter2xyz9.", "Your password is [REDACTED:assignment]."),
-    ("API_KEY=s3cr3t.V4lue99x8", "API_KEY=[REDACTED:assignment]"),
-    ('password = "s3cr3tV4lue99x8."', 'password = "[REDACTED:assignment]"'),
-])  # fmt: skip
+@pytest.mark.parametrize(("text", "left"), table("redacted.txt", "sentences"))
 def test_the_full_stop_of_a_sentence_is_no_part_of_a_value(text: str, left: str) -> None:
     assert hide(text) == left
 

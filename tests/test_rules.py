@@ -30,7 +30,7 @@ from planting import (
     scanner,
     spellings,
 )
-from support import THOROUGH, check_linear, scanner_of, sections
+from support import THOROUGH, check_linear, named_sections, scanner_of, sections
 
 import agentfmt
 from agentfmt import Scanner
@@ -511,41 +511,8 @@ def test_public_keys_are_left() -> None:
 
 # No part of these may be left: of tokens (T), people's passwords (P), with signs of code (S), with a
 # dollar (M), with a quote or a backslash within (D).
-VALUES = {
-    "T": ("tk_cmxub6ek", "vbnmlkjhzq", "my_secret_value", "dolamiru", "bemo-tarilo", "QUOZEMI"),
-    "P": ("hunter42", "Winter2024!", "s3cr3tPw", "Tr0ub4dor", "Zobu1984%"),
-    "M": ("Ab$12cdef",),
-    "S": ("h6J,k2Ls9Dp4", "49M&5sc9Fm", "x7K;pQ2v", "Zt8)mW4q", "u5R}nB1c", "8ngrKr,RCB"),
-    "D": ('h6J"k2Ls9Dp4', "e4G\\wN8zs"),
-}
-LEAKS = r"""
-T  TRACKER_TOKEN="{}" tracker view 1 @ CI_TOKEN={} @ export X_SECRET={} @ cd x && API_KEY={} make @ env AUTH_TOKEN={} node app.js
-T  ansible_ssh_pass={} @ db1 ansible_host=1.2.3.4 ansible_become_pass={} ansible_port=22
-T  docker run -e CI_TOKEN={} img @ A=b\nTRACKER_TOKEN={}\nC=d @ X_SECRET='{}' cmd @ set -x; API_KEY={} ; echo @ DEPLOY_TOKEN={} ./run.sh --x
-SD DB_PASSWORD={} @ export PGPASSWORD={} @ A=1\nREDIS_PASS={}\nB=2 @ 1\tDB_HOST=x\n2\tMYSQL_PWD={}\n3\tC=d
-S  db.password={} @ password: {} @ DB_PASSWORD="{}" @ ADMIN_PASSWORD='{}' @ password = '{}'
-P  ansible_ssh_pass={} @ ansible_ssh_pass: {} @ host1 ansible_host=1.2.3.4 ansible_ssh_pass={} ansible_port=22
-P  SSHPASS={} sshpass -e ssh u@h @ export SSHPASS={} @ SSHPASS="{}" sshpass -e scp a b
-PM echo "{}" | sudo -S apt update @ echo '{}' | sudo -S ls @ echo {} | sudo -S ls @ echo "{}" | sudo -S -p "" ls @ echo "{}" | sudo -k -S ls
-PM echo "root:{}" | chpasswd @ echo 'bob:{}' | sudo chpasswd @ chpasswd <<< "bob:{}" @ printf '%s\\n' '{}' | sudo -S x
-PM sudo -S ls <<< "{}" @ sudo -S apt install x <<<'{}' @ echo -e '{}\\n{}' | passwd bob @ echo "{}" | passwd --stdin bob
-P  postgres://bob:{}@/db @ psql "postgres://bob:{}@/shop" @ mysql://bob:{}@/db @ DATABASE_URL=postgresql://bob:{}@/app?host=/run
-P  admin / {} @ user/pass: bob/{} @ login: bob / {} @ (user/pass: bob/{}) @ Log in with bob / {} @ a.b@example.org / {} @ username / password: bob / {}
-P  INSERT INTO users (name, password) VALUES ('bob', '{}'); @ insert into accounts(id,username,password) values (1,'bob','{}') @ INSERT INTO users (name, password) VALUES ( 'bob', '{}' ), ( 'al', NULL ); @ insert into users (password, age) values ('{}'::text, 3)
-P  INSERT INTO `users` (`id`, `password`, `mail`) VALUES\n(1, '{}', 'x@y.z'),\n(2, '{}', 'y') @ IDENTIFIED WITH mysql_native_password BY '{}'
-P  ALTER USER bob WITH PASSWORD '{}'; @ alter role bob with password {} @ create user bob identified by {}; @ logged in with password {}
-P  new PDO($dsn, 'bob', '{}'); @ new mysqli('localhost', 'bob', '{}', 'shop'); @ getConnection(url, "bob", "{}") @ mysqli_connect('localhost', 'bob', '{}')
-PD mariadb -u root -p'{}' app @ docker login -u bob -p '{}' ghcr.io @ helm registry login -u bob -p '{}' x @ mongosh -u bob -p '{}' --quiet @ sshpass -p '{}' ssh x
-PD security unlock-keychain -p '{}' x @ ipmitool -H x -U bob -P '{}' power @ mosquitto_pub -u bob -P '{}' -t x @ redis-cli -h x -a '{}' ping @ ldapsearch -D x -w '{}'
-P  localhost:5433:app:bob:{} @ *:*:*:bob:{} @ htpasswd -nbB bob {} @ htpasswd -b -c .htpasswd bob {} @ htpasswd -bc users bob {} @ rabbitmqctl add_user bob {} @ net user bob {} /add
-PS curl -su "bob:{}" https://x @ curl -sSfLu 'bob:{}' x @ curl --oauth2-bearer {} x @ openssl rsa -passin 'pass:{}' -in k @ mosquitto_passwd -b f bob {} @ net use z: /user:bob {}
-P  echo "{}" | gh secret set DB_PASSWORD @ printf '{}' | gh secret set API_KEY @ echo -n {} | cryptsetup luksFormat x - @ echo {} | gpg --batch --passphrase-fd 0 -d x @ gh secret set A <<< "{}"
-P  echo -n "{}" | gcloud secrets create db --data-file=- @ docker login -u bob --password-stdin <<< '{}' @ passwd bob <<< "{}" @ printf '{}\\n{}\\n' | passwd bob @ cryptsetup luksOpen x y <<<{}
-P  "Server=x;User Id=bob;Password={};" @ SET PASSWORD FOR bob = '{}'; @ ALTER LOGIN sa WITH PASSWORD = N'{}'; @ aws ssm put-parameter --name /db/password --value "{}" @ az keyvault secret set --name db-password --value '{}'
-S  mysql --password={} app @ redis-cli --pass {} ping @ psql "host=db password={} dbname=x" @ curl -F password={} x @ curl -d 'user=bob&password={}' x @ helm upgrade x --set "db.password={}"
-S  {"msg": "db.password={}"} @ {"log": "set password={} done"} @ ansible-playbook x -e "db_password={}" @ curl -H "X-Auth-Token:{}" x
-PM ssh-keygen -t ed25519 -N "{}" -f key @ ssh-keygen -p -P old1x9 -N {} -f k @ ssh-keygen -t rsa -b 4096 -N '{}'
-""".strip().splitlines()
+LEAKS = named_sections("leaks.txt")
+VALUES = {row[0]: row[3:].split(" @ ") for row in LEAKS["values"]}
 
 
 def cells(lines: list[str]) -> Iterator[tuple[str, str]]:
@@ -554,7 +521,7 @@ def cells(lines: list[str]) -> Iterator[tuple[str, str]]:
             yield line[:3].strip(), template.encode().decode("unicode_escape")
 
 
-@pytest.mark.parametrize(("kinds", "template"), [*cells(LEAKS)])
+@pytest.mark.parametrize(("kinds", "template"), [*cells(LEAKS["leaks"])])
 def test_no_part_of_a_password_is_left(kinds: str, template: str) -> None:
     for value in (value for kind in kinds for value in VALUES[kind]):
         text = template.replace("{}", value)

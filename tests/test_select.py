@@ -28,6 +28,7 @@ from support import (
     returned,
     run,
     start,
+    table,
     thinking,
     use,
     user,
@@ -410,27 +411,15 @@ def test_the_last_run_of_a_file_on_stdin(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- targets
 
 
-TARGETS = [
-    ("shellToolCall", {"command": "git rm -rf src; echo  done"}, "*rm -rf*"),
-    ("shellToolCall", {"command": "a\nb" + 3000 * "x" + " && rm -rf /"}, "*rm -rf /"),
-    ("shellToolCall", {"command": "bash -lc 'cd /work && npm test'"}, "npm test"),
-    ("shellToolCall", {"command": "bash -lc 'cd /work && npm test'"}, "bash -lc * && npm test'"),
-    ("readToolCall", {"path": "/work/src/a.py"}, "/work/src/a.py"),
-    ("readToolCall", {"path": "/work/src/a.py"}, "src/*"),
-    ("grepToolCall", {"pattern": "TODO", "path": "src"}, "TODO"),
-    ("grepToolCall", {"pattern": "TODO", "path": "src"}, "src"),
-    ("webFetchToolCall", {"url": "https://example.com/a"}, "https://example.com/*"),
-    ("webSearchToolCall", {"searchTerm": "a b"}, "a [a-z]"),
-    ("mcpToolCall", {"providerIdentifier": "docs", "toolName": "find"}, "docs/find"),
-    ("newToolCall", {"what": "ever"}, "ever"),
-]
+LONG = {"command": "a\nb" + 3000 * "x" + " && rm -rf /"}
+TARGETS = [*table("calls.txt", "targets"), ("shell", LONG, "*rm -rf /")]
 
 
 @pytest.mark.parametrize(("tool", "args", "glob"), TARGETS)
 @pytest.mark.parametrize("told", ["both", "started", "completed"])
 def test_target(tool: str, args: dict[str, str], glob: str, told: str) -> None:
     """The arguments may stand in the start, in the completion, or in both."""
-    begun, ended = call(tool, "1", args, {"success": {}})
+    begun, ended = call(f"{tool}ToolCall", "1", args, {"success": {}})
     if told == "completed":
         begun = b""
     elif told == "started":

@@ -28,6 +28,7 @@ from support import (
     sections,
     shell,
     started,
+    table,
     user,
     whole_run,
 )
@@ -145,12 +146,7 @@ def test_a_run_that_was_killed_states_what_its_lines_did() -> None:
     assert (row["tokens_in"], row["tokens_out"], row["cost_usd"]) == (9, None, None)
 
 
-@pytest.mark.parametrize(("why", "wait"), [
-    ("429: please try again in 1m 30s", 90_000), ("Retry after 12.5 seconds", 12_500),
-    ("Your quota will reset after 3h22m10s.", 12_130_000), ("try again in 6m0.5s", 360_500),
-    ("rate_limit, retry-after: 500ms", 500), ("resets 1pm (America/Mexico_City)", None),
-    ("Retrying failed 3 times", None), ("Your limit resets in 2 hours and 5 minutes.", 7_500_000),
-])  # fmt: skip
+@pytest.mark.parametrize(("why", "wait"), table("runs.txt", "waits"))
 def test_when_to_try_again(why: str, wait: int | None) -> None:
     (row,) = rows(FAILS["codex"](why), "runs")
     assert row["retry_after_ms"] == wait
@@ -254,28 +250,14 @@ def test_the_directory_of_a_call() -> None:
     assert rows(completed() + result(), "calls")[0]["cwd"] is None
 
 
-CHANGED = "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\n+3\n x"
-CREATED = "--- /dev/null\n+++ b/a\n@@ -1 +1,2 @@\n-\n+1\n+2"
-CHANGES = [
-    ("editToolCall", {}, {"linesAdded": 2, "linesRemoved": 1}, ("edit", 2, 1)),
-    ("editToolCall", {}, {"linesAdded": 2}, ("edit", 2, None)),
-    ("editToolCall", {}, {"diffString": CHANGED}, ("edit", 2, 1)),
-    ("editToolCall", {}, {"linesAdded": 2, "linesRemoved": 1, "diffString": CREATED},
-     ("write", 2, 0)),
-    ("writeToolCall", {}, {"linesCreated": 3, "fileSize": 9}, ("write", 3, 0)),
-    ("editToolCall", {"old_string": "1", "new_string": "2"}, {}, ("edit", None, None)),
-    ("readToolCall", {}, {"linesAdded": 2}, ("read", None, None)),
-    ("deleteToolCall", {}, {}, ("delete", None, None)),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("key", "args", "found", "expected"), CHANGES)
-def test_lines_of_a_change(key: str, args: Any, found: Any, expected: tuple[Any, ...]) -> None:
+@pytest.mark.parametrize(("tool", "args", "found", "expected"), table("calls.txt", "changes"))
+def test_lines_of_a_change(tool: str, args: Any, found: Any, expected: list[Any]) -> None:
     """As its result states them, or by the diff that this states; a file that is created is a
     write."""
-    data = init() + completed("c1", key, {"success": found}, args={"path": "a"} | args) + result()
+    changed = completed("c1", f"{tool}ToolCall", {"success": found}, args={"path": "a"} | args)
+    data = init() + changed + result()
     (row,) = rows(data, "calls")
-    assert (row["tool"], row["lines_added"], row["lines_removed"]) == expected
+    assert [row["tool"], row["lines_added"], row["lines_removed"]] == expected
     (run,) = rows(data, "runs")
     assert [one["tool"] for one in run["tools"]] == [expected[0]]
 

@@ -263,10 +263,10 @@ def test_a_line_is_cut_at_the_width(columns: int, target: str) -> None:
     ("verb", "target", "outcome", "columns", "line"), table("calls.txt", "room")
 )
 def test_a_line_shows_what_there_is_room_for(
-    verb: str, target: str, outcome: str, columns: str, line: str
+    verb: str, target: str, outcome: str, columns: int, line: str
 ) -> None:
     whole = agentfmt.Action(verb, target, outcome, failed=verb.startswith("Failed"))
-    assert agentfmt.render_action(whole, "", int(columns), agentfmt.PLAIN).decode() == line
+    assert agentfmt.render_action(whole, "", columns, agentfmt.PLAIN).decode() == line
 
 
 SHOWN: dict[Callable[[Any], Any], dict[Any, Any]] = {
@@ -665,16 +665,14 @@ def test_a_terminal_says_how_long_the_agent_takes_to_begin() -> None:
 LIST = "\n".join(f"{number}. step" for number in range(1, 45))
 
 
-@pytest.mark.parametrize(("text", "shown"), [
-    pytest.param("fix the tests", ["> fix the tests"], id="one"),
-    pytest.param("\n a\n\n b\n", ["> a", ">", ">  b"], id="blank-lines"),
+PROMPTS = [
+    *table("calls.txt", "prompts"),
     pytest.param(LIST, [f"> {number}. step" for number in range(1, 45)], id="many"),
     pytest.param("x" * 999, [f"> {'x' * 999}"], id="wide"),
-    pytest.param("a\n\tb", ["> a", "> \tb"], id="tab"),
-    pytest.param("\x1b[2J\n::error::x", [r"> \x1b[2J", r"> \x3a:error::x"], id="hostile"),
-    pytest.param(" \n", [], id="empty"),
-    pytest.param(7, [], id="no-text"),
-])  # fmt: skip
+]
+
+
+@pytest.mark.parametrize(("text", "shown"), PROMPTS)
 def test_the_prompt_is_shown_with_the_words(text: Any, shown: list[str]) -> None:
     theirs = asked(text, parent_tool_use_id="c1")  # for a sub-agent
     for event in (asked(text), asked([{"type": "text", "text": text}])):
@@ -705,30 +703,20 @@ def printed(tool: str = "shell", status: str = "failure", **more: Any) -> dict[s
     return done(f"{tool}ToolCall", {"command": "make"}, {status: {"exitCode": 2, **more}})
 
 
-@pytest.mark.parametrize(("event", "tail"), [
-    pytest.param(printed(stdout="a\nb\nc\n"), ["b", "c"], id="stdout"),
-    pytest.param(printed(stdout="a", stderr="b\n\n"), ["a", "b"], id="both"),
-    pytest.param(printed(stdout="a", stderr="b", interleavedOutput="b\na\n"), ["b", "a"], id="mixed"),
-    pytest.param(printed(stdout="1%\r50%\r100%\r\nno"), ["100%", "no"], id="progress"),
-    pytest.param(printed(stdout="\x1b[1;31mno\x1b[0m\x1b]8;;x\x07"), ["no"], id="colors"),
-    pytest.param(printed(stdout="a\tb\x07\n  ##[x]"), ["a       b\\x07", r"  \x23#[x]"], id="hostile"),
-    pytest.param(printed(stdout="x" * 300), ["x" * 193 + "..."], id="wide"),
-    pytest.param(printed(stdout="=" * 99 + " 1 failed " + "=" * 99), ["=== 1 failed ==="], id="rules"),
-    pytest.param(printed(stdout="  ::error::x"), [r"  \x3a:error::x"], id="runner"),
-    pytest.param(printed(status="success", stdout="no"), ["no"], id="success"),
-    pytest.param(printed(stdout="Exit code 2\nno"), ["no"], id="code-first"),
-    pytest.param(printed(stdout="no\n<exited with exit code 2>"), ["no"], id="code-last"),
-    pytest.param(printed(stdout="npm ERR! exit code 2"), ["npm ERR! exit code 2"], id="npm"),
-    pytest.param(printed(stdout=" \n"), [], id="nothing"),
-    pytest.param(printed(stdout=7), [], id="odd"),
-    pytest.param(printed(status="success", exitCode=0, stdout="yes"), [], id="good"),
-    pytest.param(printed("mcp", stdout="no"), [], id="no-command"),
-])  # fmt: skip
+TAILS = [
+    *table("calls.txt", "tails"),
+    pytest.param("shell", "failure", {"stdout": "x" * 300}, ["x" * 193 + "..."], id="wide"),
+    pytest.param("shell", "failure", {"stdout": "=" * 99 + " 1 failed " + "=" * 99},
+        ["=== 1 failed ==="], id="rules"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("tool", "status", "found", "tail"), TAILS)
 @pytest.mark.parametrize("detail", [False, True])
 def test_the_last_lines_of_a_failed_command(
-    event: dict[str, Any], tail: list[str], detail: bool
+    tool: str, status: str, found: dict[str, Any], tail: list[str], detail: bool
 ) -> None:
-    data = spelled(init(), event, result())
+    data = spelled(init(), printed(tool, status, **found), result())
     [_, *shown] = render(data, View(detail=detail, tail=2)).out
     assert shown == [f"    {line}" for line in tail]
     assert len(render(data, View(detail=detail)).out) == 1
