@@ -407,6 +407,11 @@ def test_identities_with_a_secret_of_the_user_differ_as_before() -> None:
         assert [row["status"] for row in redact(left.stdout, "-t", "calls").objects] == ["ok"] * 6
 
 
+def test_what_stands_in_place_of_structure_is_content() -> None:
+    left = redact(event("user", session=None, session_id={"deep": "canary"}), *SAME, "-r", "content")
+    assert not re.search(b"deep|canary", left.stdout)
+
+
 def test_the_verdict_of_a_call_is_structure_whatever_the_tool_is_called() -> None:
     for tool in ("unknown_tool", "x" * 300, "cañ ary", TOKEN, "", "result"):
         data = init() + started(key=f"{tool}ToolCall")
