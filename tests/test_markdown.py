@@ -101,12 +101,6 @@ def check(text: str, actions: int, runs: int) -> Page:
 # ---------------------------------------------------------------- what it holds
 
 
-def test_a_failure_says_why() -> None:
-    text = report(run_of(completed(), is_error=True, result="out of `tokens`"))
-    assert text.splitlines()[0] == "<h3>❌ cursor: failed: out of `tokens`</h3>"
-    assert "ended without a result" in report(init() + started())
-
-
 PARTS = {
     "prompt": "<blockquote>",
     "words": "said",
@@ -372,6 +366,8 @@ def test_a_task_that_ends_after_its_run_is_shown() -> None:
     text = report(run_of(completed()) + ended)
     assert "\n<li>✅ Finished subagent <code>count</code>\n" in text
     assert "Finished" not in report(run_of(completed()) + ended, "--no-detail")
+    page = convert(run_of(completed()) + ended, "-t", "html").stdout.decode()
+    assert "Finished subagent" in page
 
 
 def test_a_list_of_words_is_not_continued() -> None:
@@ -407,6 +403,8 @@ def test_what_is_redacted_is_not_in_the_report() -> None:
     assert report(data).count(TOKEN) == 5  # a reason never shows one
     hidden = report(data, "-r", "secrets")
     assert TOKEN not in hidden
+    assert b"REDACTED" in (page := convert(data, "-t", "html", "-r", "secrets").stdout)
+    assert TOKEN.encode() not in page
     assert hidden.count("REDACTED") == 6
     strict = report(data, "-r", "all")
     assert TOKEN not in strict

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import tracemalloc
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -134,11 +133,6 @@ def test_activity_is_any_event(again: bytes, most: int) -> None:
     assert failures(ended)[0][0] == "s0 (stdin:1)"
 
 
-def objects_alive() -> int:
-    gc.collect()
-    return len(gc.get_objects())
-
-
 def follow(lines: Iterable[bytes]) -> agentfmt.Sessions:
     """The state that is left after these lines."""
     runs = agentfmt.Runs(Report(agentfmt.Output(lambda _: None)))
@@ -168,14 +162,6 @@ def test_the_calls_of_a_run_are_freed_as_they_finish() -> None:
 def test_sessions_that_are_over_are_forgotten(most: int) -> None:
     known = follow(whole_run(s) for s in sessions(most + 50))
     assert len(known.table) == most
-
-
-def test_memory_does_not_grow_with_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(agentfmt, "MAX_RUNS", 1000)
-    convert([whole_run(s) for s in sessions(1000)])
-    before = objects_alive()
-    convert([whole_run(s) for s in sessions(4000)])
-    assert objects_alive() - before < 1000
 
 
 def test_memory_does_not_grow_with_the_names_of_sessions() -> None:

@@ -523,11 +523,6 @@ def test_a_call_that_runs_shows_until_the_next_line() -> None:
     assert status == 0
 
 
-def test_a_call_that_ran_within_one_read_is_not_shown_running() -> None:
-    seen, _ = on_terminal(spelled(*SHELL), "--color", "never")
-    assert (seen, seen.isascii()) == (ACTIONS + ENDED, True)
-
-
 def test_a_call_that_never_ends_is_erased_at_the_end() -> None:
     seen, status = on_terminal(spelled(*SHELL[:2]), "--color", "never", until=b"npm test")
     why = "ended without a result after 2 events; 1 call open (shell npm test)"
@@ -546,13 +541,6 @@ def test_the_call_that_runs_fits_the_terminal() -> None:
     )  # which the terminal may echo behind it
 
 
-def test_stderr_that_is_a_terminal_shows_the_call_too() -> None:
-    data = spelled(*SHELL)
-    options = ("-t", "json", "--actions", "stderr", "--color", "never")
-    seen, _ = on_terminal(data, *options, ends=("stderr",), until=b"npm test")
-    assert RUNNING + b"\r\x1b[K" in seen
-
-
 @pytest.mark.parametrize(("options", "env", "coloured"), [
     pytest.param((), {}, True, id="auto"),
     pytest.param((), {"NO_COLOR": "1"}, False, id="NO_COLOR"),
@@ -568,12 +556,6 @@ def test_colors(options: tuple[str, ...], env: dict[str, str], coloured: bool) -
     if env.get("TERM") == "dumb" and not coloured:
         assert b"\x1b" not in seen
         assert b"\r" not in seen
-
-
-def test_glyphs_need_a_locale_of_utf8() -> None:
-    seen, _ = on_terminal(spelled(*SHELL), "--color", "never", env=GLYPHS)
-    ended = "\n✓ succeeded, 2 actions, 1 failed\n"
-    assert seen.decode() == f"  ✗ {RAN} npm test  exit 1\n  ✓ {READ} a  2 lines\n{ended}"
 
 
 @pytest.mark.parametrize(("env", "utf8"), [
