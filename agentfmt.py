@@ -11156,12 +11156,12 @@ class Writer:
     ``words`` say whether it reads such events, ``noted`` whether it reads what is noted of
     calls and runs, ``sums`` whether their totals.
 
-    ``prose``: its lines aren't JSON. ``prints_events``: each is that of an event. ``options`` are
-    those that it goes with, or one of their values, ``defaults`` their values for people.
+    ``prose``: its lines aren't JSON. ``options`` are those that it goes with, or one of their
+    values, ``defaults`` their values for people.
     """
 
     event_type: type[Event] = Event
-    thinking = words = prose = prints_events = False
+    thinking = words = prose = False
     noted = sums = True
     hides = False  # secrets, without being asked: it is made to be passed on
     options: ClassVar[frozenset[str]] = frozenset(("max-event", "ci-safe"))
@@ -11313,7 +11313,7 @@ class Follower(Writer):
 
     event_type: type[Event] = SpokenEvent
     words = acts = chat = True
-    detail = final = dated = False
+    detail = final = False
     begin: Any = Record
     tell = notice = did = ended = cast("Any", None)
 
@@ -11321,12 +11321,10 @@ class Follower(Writer):
         super().__init__(view, notes)
         self.open: dict[Run, Any] = {}
         self.made: list[bytes] = []
-
-    def take_what_is_shown(self, view: View) -> None:
-        """Be told only what a view asks for."""
-        self.acts, self.chat = view.actions == "stdout", view.messages == "chat"
-        self.detail = self.acts and view.detail
-        self.words, self.final = view.messages != "none", view.messages == "final"
+        if self.prose:  # what the view asks for
+            self.acts, self.chat = view.actions == "stdout", view.messages == "chat"
+            self.detail = self.acts and view.detail
+            self.words, self.final = view.messages != "none", view.messages == "final"
 
     def lines(self, events: Iterable[Any]) -> Iterator[bytes]:
         run, kept = None, None
@@ -11334,7 +11332,7 @@ class Follower(Writer):
             if event.run is None:
                 self.outside(event)
             else:
-                if event.run is not run or self.dated:
+                if event.run is not run or self.view.time:
                     run, kept = event.run, self.turn_to(event)
                 self.follow(event, kept)
             if self.made:
@@ -11431,12 +11429,10 @@ class Text(Follower):
 
     def __init__(self, view: View, notes: Notes) -> None:
         super().__init__(view, notes)
-        self.take_what_is_shown(view)
-        self.screen, self.thinking, self.dated = view.out, view.thinking, view.time
+        self.screen, self.thinking = view.out, view.thinking
         if self.words or self.thinking or view.time:
             self.event_type = SpokenEvent
-        self.diff = self.acts and view.diff
-        self.labels = not (self.detail or self.diff or view.tail)  # nothing else of a call is shown
+        self.labels = not (self.detail or view.diff or view.tail)  # nothing else of a call is shown
         self.live = self.acts and self.last.screen.live
         self.noted = self.live or not self.labels
         self.kind = ""  # of the last line: asked, said or done; ended or answered, of a run
@@ -11545,7 +11541,7 @@ class Text(Follower):
         if self.screen.fd is None:
             tail = [truncate(line, room) for line in tail]
         self.below(tail, "", DIM, indent)
-        diff = call.diff if self.diff and not action.failed else ""
+        diff = call.diff if self.view.diff and not action.failed else ""
         for line in cut_lines(diff, first=DIFF_ROWS) if diff else ():
             row = truncate(escape_line(line.expandtabs()), room)
             self.below((row,), "", DIFF_COLORS.get(line[:1], DIM), indent)
@@ -12097,7 +12093,7 @@ class Chapter(Record):
         self.number = number  # of the runs in the report
         self.steps: list[Step] = []
         self.missing = 0  # steps that are left out
-        self.brief = False  # is there no room to name the files?
+        self.most_files = MOST_FILES  # that are named
         self.title = ""  # the first line that was asked or said
 
     @property
@@ -12115,7 +12111,7 @@ class Chapter(Record):
     @property
     def files(self) -> list[FileChange]:
         """The changed files that are named."""
-        return [] if self.brief else [*itertools.islice(self.totals.files.values(), MOST_FILES)]
+        return [*itertools.islice(self.totals.files.values(), self.most_files)]
 
     def place(self, further: int = 0) -> str:
         """The address of the last finished call, or of one that goes on when the run ends."""
@@ -12151,7 +12147,7 @@ class Chapter(Record):
                 left -= self.leave_out(step)
         if left > room:
             left -= self.size_of_files
-            self.brief = True
+            self.most_files = 0
         for step in last:
             if left > room:
                 size, length = step.size, len(step.text) - STEP_SIZE - int(left - room)
@@ -12218,7 +12214,6 @@ class Document(Follower):
 
     def __init__(self, view: View, notes: Notes) -> None:
         super().__init__(view, notes)
-        self.take_what_is_shown(view)
         self.room = view.max_report or self.most
         self.begun = 0  # chapters so far
         self.chapters: list[Chapter] = []
@@ -12913,7 +12908,7 @@ class Json(Writer):
 class CursorLines(Writer):
     """The line of each event, in Cursor's vocabulary."""
 
-    thinking = words = prints_events = True
+    thinking = words = True
     noted = False
     options = Writer.options | {"thinking"}
 
@@ -13164,13 +13159,14 @@ class Trace(Record):
     ) -> None:  # fmt: skip
         """Add a span; ``ids``: its own and its parent's; ``span``: milliseconds since 1970;
         ``failure``: why it failed, None if it did not."""
-        times = [str(milliseconds * 1_000_000) for milliseconds in span]
-        made = {"traceId": self.trace_id, "spanId": ids[0], "name": name, "kind": INTERNAL}
-        if ids[1]:
-            made["parentSpanId"] = ids[1]
-        made |= dict(zip(("startTimeUnixNano", "endTimeUnixNano"), times, strict=True))
+        since, until = (str(milliseconds * 1_000_000) for milliseconds in span)
         status = {} if failure is None else {"code": FAILED_SPAN, "message": failure}
-        self.spans.append(made | {"attributes": attributes(told), "status": status})
+        made = {
+            "traceId": self.trace_id, "spanId": ids[0], "name": name, "kind": INTERNAL,
+            "parentSpanId": ids[1], "startTimeUnixNano": since, "endTimeUnixNano": until,
+            "attributes": attributes(told), "status": status,
+        }  # fmt: skip
+        self.spans.append(known_members(made))
 
 
 class Otlp(Follower):
@@ -13478,7 +13474,8 @@ def unread_types(
     thinking = thinking or any(choice.names("thinking") for choice in only)
     heard = writer.words or redacts  # a reason hides what words told
     reads = {"assistant": heard, "thinking": writer.thinking and thinking}
-    whole = [choice for choice in drop if len(choice.terms) == 1] if writer.prints_events else ()
+    prints = writer.words and writer.event_type is Event  # lines as they are: it hears none
+    whole = [choice for choice in drop if len(choice.terms) == 1] if prints else ()
     return tuple(
         kind for kind in reads if not reads[kind] or any(choice.names(kind) for choice in whole)
     )
