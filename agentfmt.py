@@ -1613,7 +1613,7 @@ class Action(Struct, frozen=True, gc=False):
     outcome: str = ""
     failed: bool = False
     verb: str = ""
-    running: bool = False
+    running: bool = False  # or a notice: neither good nor bad
     waits: int = 0  # for the API, in a row
     waited_ms: int = 0
 
@@ -2080,8 +2080,8 @@ def notice_action(event: Event) -> Action | None:
         tries = event.type == "retry" or delay is not None or message.startswith(RECONNECTING)
         return api_wait(message, 1, delay or 0) if tries else None
     if event.subtype != "task_notification":
-        label = (event.subtype or "").capitalize()
-        return Action(label, message, failed=event.subtype == "blocked")
+        label, blocked = (event.subtype or "").capitalize(), event.subtype == "blocked"
+        return Action(label, message, failed=blocked, running=not blocked)
     status, took = as_text(notice["status"]), as_count(notice["duration_ms"])
     failed = status not in ("", "completed", "success")
     what = "background task" if notice["title"] else "subagent"

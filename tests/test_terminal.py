@@ -513,7 +513,7 @@ def test_each_retry_is_a_line(lines: list[bytes], shown: str) -> None:
     assert b"API" not in convert(data, "-v", "--only", "shell").stdout
 
 
-def test_waits_in_a_row_are_one_row_of_a_report_and_no_success() -> None:
+def test_waits_in_a_row_are_one_row_of_a_report_and_a_notice_is_no_success() -> None:
     waits = [claude_retry(500), claude_retry(39_500), claude_retry(None)]
     data = b"".join((CLAUDE, *waits, completed(), claude_retry(1000), result()))
     text = convert(data, "-t", "markdown").stdout.decode()
@@ -521,6 +521,8 @@ def test_waits_in_a_row_are_one_row_of_a_report_and_no_success() -> None:
     why = "Waiting for the API <code>overloaded 529</code>"
     assert rows == [f"<li>▶️ {why} (3 times, 40.0 s)", f"<li>▶️ {why} (1.0 s)"]
     assert show(data, Terminal()).rows[1].startswith("  ▸ Waiting for the API")
+    warned = b"".join((init(), event("system", subtype="warning", message="Slow"), result()))
+    assert "<li>▶️ Warning <code>Slow</code>" in convert(warned, "-t", "markdown").stdout.decode()
 
 
 def test_an_edit_shows_its_lines() -> None:
