@@ -1,9 +1,10 @@
 """Streams of every agent, made by hand after recordings: tests/agents.txt.
 
 Below ``# NAME: succeeds``, ``# NAME: fails: a part of the messages`` or ``# NAME: 1 2 1`` (the exit
-status, the runs that succeed and those that fail) stand, in this order, ``> `` and what -d shows,
-``= `` and the answer, and the lines. ``@NAMES`` are parts that recur, each below a heading of its
-own. In a ``message`` and a ``delta`` the lines behind ``* `` come once for each text.
+status, the runs that succeed and those that fail) stand ``> `` and what -d shows, ``= `` and the
+answer, ``! `` and the word for each run's failure, and the lines. ``@NAMES`` are parts that recur,
+each below a heading of its own. In a ``message`` and a ``delta`` the lines behind ``* `` come once
+for each text.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ class Stream(NamedTuple):
     why: str  # a part of the messages; without it there are none
     shown: list[str]  # the lines of -d: {tool} and {not tool} stand for labels
     answers: list[str]
+    words: list[str]  # for failures, - for none
 
     @property
     def data(self) -> bytes:
@@ -68,10 +70,11 @@ def read_streams() -> Iterator[tuple[str, Stream]]:
     for head, rows in SECTIONS:
         name, _, how = head.partition(": ")
         kind, _, why = how.partition(": ")
-        if head[0] != "@" and kind not in ("message", "delta", "fragment"):
+        if head[0] not in "@-" and kind not in ("message", "delta", "fragment"):
             status, *runs = map(int, ENDS.get(kind, kind).split())
-            shown, answers = ([row[2:] for row in rows if row[0] == sign] for sign in ">=")
-            yield name, Stream([*made(rows)], status, (runs[0], runs[1]), why, shown, answers)
+            shown, answers, words = ([row[2:] for row in rows if row[0] == sign] for sign in ">=!")
+            lines, ends = [*made(rows)], (runs[0], runs[1])
+            yield name, Stream(lines, status, ends, why, shown, answers, words)
 
 
 STREAMS = dict(read_streams())

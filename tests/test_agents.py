@@ -133,6 +133,9 @@ def test_what_a_stream_means(name: str) -> None:
     )
     assert told.why in detailed.stderr
     assert told.why or not detailed.stderr
+    for words in told.words:
+        rows = convert(told.data, "-t", "runs").objects
+        assert [row["failure"] or "-" for row in rows] == words.split()
     for answer in told.answers:
         assert results.objects[-1]["result"] == answer
         assert convert(told.data, "-q", "-m", "final").lines == [answer]

@@ -438,31 +438,7 @@ def test_members_of_any_shape_never_crash(group: str) -> None:
                     assert convert(data, *flags).status <= 3
 
 
-SAYS_NOTHING_NEW = {
-    "droid": """
-{"type":"message","role":"user","id":"u","text":"hi","session_id":"s"}
-{"type":"reasoning","id":"r","text":"Hm.","session_id":"s"}
-{"type":"completion","finalText":"Done.","numTurns":1,"session_id":"s"}
-{"type":"reasoning","id":"r","text":"Hm.","session_id":"s"}
-""",
-    "copilot": """
-{"type":"session.start","data":{"sessionId":"s","version":1,"producer":"copilot-agent"},"id":"1"}
-{"type":"user.message","data":{"content":"hi","attachments":[]},"id":"2","parentId":"1"}
-{"type":"assistant.message","data":{"messageId":"m","content":[],"toolRequests":[]},"id":"3"}
-""",
-    "pi": """
-{"type":"session","version":3,"id":"s","cwd":"/w"}
-{"type":"agent_start"}
-{"type":"message_end","message":{"role":"assistant","content":[{"type":"text","text":"hi"}]}}
-{"type":"message_end","message":{"role":"assistant","content":[],"stopReason":"stop"}}
-{"type":"turn_end","message":{"role":"assistant","content":[]},"toolResults":[]}
-{"type":"message_update","assistantMessageEvent":"x"}
-""",
-}
-
-
-@pytest.mark.parametrize("name", SAYS_NOTHING_NEW)
+@pytest.mark.parametrize("name", [name for name in STREAMS if name.endswith("nothing-new")])
 def test_a_line_that_says_nothing_new_decides_nothing(name: str) -> None:
-    data = SAYS_NOTHING_NEW[name].lstrip().encode()
-    statuses = {to: convert(data, "-t", to).status for to in OUTPUTS}
+    statuses = {to: convert(STREAMS[name].data, "-t", to).status for to in OUTPUTS}
     assert len({*statuses.values()}) == 1, statuses

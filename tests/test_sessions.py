@@ -125,8 +125,6 @@ def says(text: str, **more: Any) -> bytes:
 ASK, SAY = claude("user", "Go"), says("Done")
 CALL = claude("assistant", [use("Bash", "c")])
 RESULT = claude("user", [returned("x", "c")])
-META = claude("user", "Injected", isMeta=True)
-STOP = claude("user", [{"type": "text", "text": "[Request interrupted by user for tool use]"}])
 LIMIT = claude("assistant", "You've hit your limit", isApiErrorMessage=True, error="rate_limit")
 INTERRUPTED = {"type": "text", "text": "[Request interrupted by user for tool use]"}
 REJECTED = claude("user", [returned("No", "c", error=True), INTERRUPTED])
@@ -134,42 +132,8 @@ COMPACTED = (
     b'{"type":"system","subtype":"compact_boundary","sessionId":"s","uuid":"b"}\n'
     + claude("user", "This session is being continued from another.", isCompactSummary=True)
 )  # fmt: skip
-BAD_KEY = claude("assistant", "Invalid API key \u00b7 Please run /login", isApiErrorMessage=True)
-API_ERROR = b"""{"type":"system","subtype":"api_error","sessionId":"s","uuid":"e",
-"error":{"message":"529 Overloaded"}}
-""".replace(b"\n", b"", 1)
 COMMAND = claude("user", "<command-name>/review</command-name><command-args>a.py</command-args>")
 NEW = b'{"type":"brand-new","sessionId":"s"}\n' * 5 + b'{"type":"newer"}\n{"type":"newest"}\n'
-
-
-@pytest.mark.parametrize(("lines", "found"), [
-    pytest.param([ASK, SAY], [("succeeded", None)], id="answered"),
-    pytest.param([ASK, SAY, ASK, SAY], [("succeeded", None)] * 2, id="two-prompts"),
-    pytest.param([ASK, SAY, CALL], [("unfinished", "unfinished")], id="call-open"),
-    pytest.param([ASK, SAY, CALL, RESULT], [("unfinished", "unfinished")], id="not-answered"),
-    pytest.param([ASK], [("unfinished", "unfinished")], id="nothing-said"),
-    pytest.param([ASK, CALL, STOP], [("failed", "interrupted")], id="interrupted"),
-    pytest.param([ASK, LIMIT], [("failed", "limit")], id="limit"),
-    pytest.param([ASK, LIMIT, SAY], [("succeeded", None)], id="after-an-error"),
-    pytest.param([ASK, META, SAY], [("succeeded", None)], id="injected"),
-    pytest.param([SAY], [("succeeded", None)], id="without-a-prompt"),
-    pytest.param([ASK, SAY, COMMAND, META, SAY], [("succeeded", None)] * 2, id="command"),
-    pytest.param([ASK, SAY, NEW, NEW], [("succeeded", None)], id="unknown-types"),
-    pytest.param([ASK, CALL, REJECTED, RESULT, ASK, SAY],
-        [("failed", "interrupted"), ("succeeded", None)], id="rejected"),
-    pytest.param([ASK, CALL, RESULT, COMPACTED, SAY], [("succeeded", None)], id="compacted"),
-    pytest.param([ASK, BAD_KEY], [("failed", "auth")], id="auth"),
-    pytest.param([ASK, CALL, API_ERROR], [("failed", "overloaded")], id="error-of-the-api"),
-])  # fmt: skip
-def test_runs_of_claude(lines: list[bytes], found: list[tuple[str, str | None]]) -> None:
-    ended = convert(b"".join(lines), "-t", "runs")
-    assert [(row["verdict"], row["failure"]) for row in ended.objects] == found
-    good = [verdict for verdict, _ in found] == ["succeeded"] * len(found)
-    assert ended.status == (0 if good else 1)
-    assert good or ended.stderr.count("\n") == 1
-    converted = convert(b"".join(lines), "-t", "cursor", "--thinking").stdout
-    rows = convert(converted, "-t", "runs").objects
-    assert [(row["verdict"], row["failure"]) for row in rows] == found
 
 
 def test_no_verdict_rests_on_sums_that_not_each_output_makes() -> None:
@@ -392,40 +356,7 @@ def test_words_of_codex_are_said_once() -> None:
     data = META_LINE + TYPED + words("assistant", "Done.") + words("assistant", "Done.")
     (result,) = convert(data, "-t", "json").objects
     assert (result["result"], result["session_id"]) == ("Done.\nDone.", "s-1")
-
-
-@pytest.mark.parametrize(("end", "verdict", "failure"), [
-    (codex("event_msg", type="task_complete", last_agent_message="Done"), "succeeded", None),
-    (codex("event_msg", type="turn_aborted", reason="interrupted"), "failed", "interrupted"),
-    (codex("event_msg", type="error", message="quota exceeded"), "failed", "limit"),
-    (b"", "succeeded", None),
-    (SHELL, "unfinished", "unfinished"),
-])  # fmt: skip
-def test_ends_of_codex(end: bytes, verdict: str, failure: str | None) -> None:
-    (row,) = runs(META_LINE + TYPED + words("assistant", "Done") + end)
-    assert (row["verdict"], row["failure"], row["model"]) == (verdict, failure, "gpt-x")
-
-
-CALLED = SHELL + output("x")
-
-
-@pytest.mark.parametrize(("lines", "found"), [
-    pytest.param([{}], [("failed", "unfinished")], id="nothing-said"),
-    pytest.param([CALLED, {}], [("succeeded", None)], id="only-acted"),
-    pytest.param([CALLED, {"error": {"message": "You've hit your usage limit."}}],
-        [("failed", "limit")], id="limit"),
-    pytest.param([CALLED, TYPED.replace(b"Go", b"Stop"), words("assistant", "Done"), {}],
-        [("unfinished", "unfinished"), ("succeeded", None)], id="prompt-while-it-works"),
-    pytest.param([words("assistant", "Look"), TYPED.replace(b"Go", b"On"),
-        words("assistant", "Hi"), {}], [("succeeded", None)] * 2, id="prompt-behind-words"),
-])  # fmt: skip
-def test_turns_of_codex(lines: list[Any], found: list[tuple[str, str | None]]) -> None:
-    """A turn that ends with nothing said or done met an error, which only new versions name: those
-    of a usage limit look so. A prompt while the agent works is a run of its own, as any."""
-    *told, end = lines
-    done = codex("event_msg", type="task_complete", last_agent_message=None, **end)
-    rows = runs(META_LINE + TYPED + b"".join(told) + done)
-    assert [(row["verdict"], row["failure"]) for row in rows] == found
+    assert [row["model"] for row in runs(data)] == ["gpt-x"]
 
 
 @pytest.mark.parametrize("more", [{}, {"forked_from_id": "s-1"}])
@@ -474,7 +405,6 @@ PI_TURN = [
     pi_said(6, PI_DONE),
 ]
 PI_NOTE = pi(7, "custom_message", customType="note", content="x", display=False)
-PI_LATE = {"errorMessage": "Request timed out."}
 
 
 def test_a_result_of_pi_whose_call_is_lost() -> None:
@@ -499,42 +429,6 @@ def test_a_session_of_pi() -> None:
     assert convert(data, "-t", "stream-json", "--thinking").stdout == data
     assert convert(data, "--from", "pi") == convert(data)
     assert runs(convert(data, "-t", "cursor").stdout)[0]["actions"] == 1
-
-
-@pytest.mark.parametrize(("lines", "found"), [
-    ([pi_asked(1), pi_said(2, why="aborted")], [("failed", "interrupted by the user")]),
-    ([pi_asked(1), pi_said(2, why="error", **PI_LATE)], [("failed", "Request timed out.")]),
-    ([pi_asked(1), pi_said(2, why="error", **PI_LATE), *PI_TURN[1:]], [("succeeded", None)]),
-    ([pi_asked(1)], [("unfinished", "ended without an answer")]),
-    (PI_TURN[:2], [("unfinished", "ended without an answer; 1 call open (shell make)")]),
-    ([*PI_TURN[:3], *PI_TURN], [("unfinished", "superseded by the next prompt"),
-                                ("succeeded", None)]),
-    ([], [("unfinished", "ended without an answer")]),
-])  # fmt: skip
-def test_runs_of_pi(lines: list[bytes], found: list[tuple[str, str | None]]) -> None:
-    for head in (PI_HEAD, PI_HEAD.split(b"\n", 1)[1])[: 1 + bool(lines)]:
-        rows = runs(head + b"".join(lines))
-        assert [(row["verdict"], row["reason"]) for row in rows] == found
-
-
-PARTS = [{"text": "Go"}]
-
-
-@pytest.mark.parametrize(("lines", "asked"), [
-    pytest.param(META_LINE + TYPED, "Go", id="codex"),
-    pytest.param(ASK, "Go", id="claude"),
-    pytest.param(as_line(json.loads(ASK) | {"message": {"role": "user", "parts": PARTS}}),
-        "Go", id="qwen"),
-])  # fmt: skip
-def test_a_session_that_was_killed_at_once_is_an_unfinished_run(
-    lines: bytes, asked: str | None
-) -> None:
-    ended = convert(lines, "-t", "runs")
-    (row,) = ended.objects
-    assert (ended.status, row["verdict"], row["prompt"]) == (1, "unfinished", asked)
-    assert ended.stderr.endswith("failed: ended without an answer\n")
-    again = convert(convert(lines, "-t", "cursor").stdout, "-t", "runs")
-    assert (again.status, again.objects[0]["verdict"]) == (1, "unfinished")
 
 
 def test_a_run_has_the_cost_of_its_own_messages() -> None:
