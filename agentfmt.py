@@ -3364,11 +3364,6 @@ class Translator:
         """Nothing was said or done since the last result."""
         return self.latest == "result"
 
-    def goes_on(self, named: object) -> bool:
-        """May lines with nothing but deltas pass untranslated, in the session that they name?"""
-        sure = named is not None or self.delta_types <= self.own_types
-        return sure and self.latest in ACT_TYPES
-
     def close(self) -> list[Event]:
         """The events that are due at the end."""
         self.events, self.original = [], None
@@ -4658,9 +4653,10 @@ class SavedCodex(Saved, Codex):
 
     def texts_in(self, payload: Node, whose: str) -> Iterator[tuple[str, bool]]:
         """Texts, and whether each is new: not yet of this speaker in another type of line."""
-        texts = [as_text(payload["message"] or payload["text"] or payload["content"])]
+        parts = [as_text(payload["message"] or payload["text"] or payload["content"])]
         for name in ("content", "summary", "summary_text"):
-            texts += block_texts(payload[name])
+            parts += as_list(payload[name])
+        texts = [as_text(part) or as_text(Node(part)["text"]) for part in parts]
         kind = self.event.type, payload["type"]
         for text in filter(None, [part for whole in texts for part in PLAN_MARK.split(whole)]):
             yield text, self.source.setdefault(whose, kind) == kind
@@ -4757,12 +4753,6 @@ class SavedCodex(Saved, Codex):
 
 
 PATCH_COMMAND = regex(r"\s*apply_patch <<\s*['\"]?(\w+)['\"]?\n(.*)\n\1\s*", re.DOTALL)
-
-
-def block_texts(blocks: Any) -> list[str]:
-    """The texts in a list of texts, or of blocks that may hold one."""
-    texts = [block if type(block) is str else Node(block)["text"] for block in as_list(blocks)]
-    return [text for text in map(as_text, texts) if text]
 
 
 def output_of(given: Any) -> tuple[dict[str, Any], str]:
@@ -5282,7 +5272,6 @@ class Pi(Saved):
             self.go_on()
             self.begin_message()
             self.message(message)
-            self.answer_due = message["stopReason"] == "toolUse"
             if message["stopReason"] == "aborted":
                 self.stop()
             elif message["stopReason"] in self.failures:
@@ -5351,7 +5340,7 @@ class Kimi(Saved):
         elif kind == "session.resume_hint":
             self.stop("", session_id=line["session_id"])
         elif role == "user":  # in what Kimi CLI saves
-            self.begin_prompt("".join(as_text(p["text"]) for p in message_parts(line["content"])))
+            self.begin_prompt(joined_text(line["content"]))
         elif role == "assistant":
             self.go_on()
             self.message(line)
@@ -5369,7 +5358,6 @@ class Kimi(Saved):
             given = as_text(call["function.arguments"])
             args = decoded(given)
             self.call(call["id"], call["function.name"], given if args is None else args)
-        self.answer_due = bool(line["tool_calls"])
 
     def returned(self, identity: Any, parts: list[Node]) -> None:
         """What came back; the older version says in a part of its own how the call ended."""
@@ -5381,7 +5369,7 @@ class Kimi(Saved):
         self.answer(identity, text, failed=bool(why))
 
     def finish(self) -> None:
-        self.answer_due = self.answer_due or self.states_end
+        self.answer_due = self.states_end
         self.end_turn("ended without an answer")
 
 
@@ -5745,7 +5733,6 @@ class SavedCursor(Saved):
             self.begin_message()
             for block in message_parts(line["message.content"]):
                 self.block(block)
-            self.answer_due = bool(self.calls)
 
     def settle_calls(self) -> None:
         for identity in list(self.calls):
@@ -6122,9 +6109,6 @@ def form_of(kind: type[Translator], event: Event) -> type[Translator]:
     if kind is Cursor and event.type is None and own >= {"role", "message"}:
         return SavedCursor
     return GrokMessages if kind is Grok and event.type in ("system", *SAID, "result") else kind
-
-
-NAMED_ENDS = frozenset().union(*(kind.named_ends for kind in TRANSLATORS.values()))
 
 
 def event_kind(event: Event) -> str:
@@ -6749,7 +6733,7 @@ class Sessions:
             return NOT_GOING_ON  # what follows may show its agent, or belong to another one
         if not translator.translates:
             return (ACT_TYPES, name, run, b"") if name or session.key is None else NOT_GOING_ON
-        types = translator.skipped_types if translator.goes_on(name) else ()
+        types = translator.skipped_types if translator.latest in ACT_TYPES else ()
         return types, name, run, translator.tells if self.maker.sums else b""
 
     def is_rejected(self, line: bytes, event: Any) -> bool:
@@ -6838,11 +6822,10 @@ class Sessions:
         if event.type != "result" or not event.session_id:
             return None
         late = [one for one in self.last.values() if one.run and not one.translator.translates]
-        if recognize(details(event)) in (None, Cursor.name):
-            late.sort(key=lambda one: one.key is None)
-        else:  # a conversion may look foreign
-            late = [one for one in late if one.key is not None]
-        return next((one for one in late if one.key is None or one.origin.named_late), None)
+        named = [one for one in late if one.key is not None and one.origin.named_late]
+        if not named and recognize(details(event)) in (None, Cursor.name):  # a conversion needn't
+            named = [one for one in late if one.key is None]
+        return named[0] if named else None
 
     def enter(self, session: Session) -> Session:
         """Put a session last in the table, and make it current, unless it shows no agent beside one
@@ -6873,7 +6856,7 @@ class Sessions:
         stray = event.type == "error" and not (session.run or event.session_id)
         if stray and not (own and session.translator.translates):
             event.kind = EARLY if session.agent else STRAY
-        elif event.type in NAMED_ENDS and is_strangers_end(event, session):
+        elif is_strangers_end(event, session):
             event.kind, cast("Run", session.run).nobodys = OTHER, self.file.where()
         elif not session.translator.translates:
             event.kind = event_kind(event)
@@ -6987,8 +6970,8 @@ def session_key(name: str | None) -> str | int | None:
 
 def is_strangers_end(event: Event, session: Session) -> bool:
     """Does an end fail to name this session, though its agent's ends always do?"""
-    named = session.key and not (session.anonymous or event.session_id)
-    if not (named and session.run) or event.type not in session.translator.named_ends:
+    named = session.run and not (session.anonymous or event.session_id)
+    if event.type not in session.translator.named_ends or not named:
         return False
     stated = session.translator.session_in(event)
     return stated is None or session_key(stated) != session.key
