@@ -6777,9 +6777,9 @@ class Sessions:
         self.runs.shows_agent = agent is not None
         if self.given and agent and TRANSLATORS[agent] is not TRANSLATORS[self.given]:
             self.file.error = f"{agent} wrote them: leave out --from {self.given}"
-            remember(self.excluded, session_key(name) or 0, agent, MAX_RUNS)
+            remember(self.excluded, session_key(name), agent, MAX_RUNS)
             event.kind = UNREADABLE
-        elif not agent and session_key(name) in self.excluded:
+        elif name and not agent and session_key(name) in self.excluded:
             event.kind = UNREADABLE
         if event.kind == UNREADABLE:
             return current, False
