@@ -7400,7 +7400,8 @@ def read_line(line: str) -> Sequence[ShellCommand]:
         line = spelled.sub(plain, line)
     source = line.encode("utf-8", "replace")
     signs = len(re.findall(rb"=\(|[|]", source))
-    if len(source) > MAX_SOURCE or signs > MAX_SIGNS or CUT_WORD.search(source):
+    nested = any(b"\\`" in part for part in re.split(rb"(?<!\\)`", source)[1::2])
+    if nested or len(source) > MAX_SOURCE or signs > MAX_SIGNS or CUT_WORD.search(source):
         raise UnclearError
     parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
     root = parser.parse(source).root_node
@@ -7445,10 +7446,15 @@ def in_turn(commands: Iterable[ShellCommand]) -> Iterator[ShellCommand]:
         if program == INTO and directory:  # a subshell may have changed it, and ended
             yield command._replace(words=[INTO, posixpath.join(directory, *rest)])
         if program in ("cd", "pushd"):
-            directory = posixpath.join(directory, *rest[-1:])
+            directory = posixpath.join(directory, placed(*rest[-1:]))
         if CHANGES_LINE.match(" ".join(command.words)):
             changed = f"{program} before it"
             replaced = command if program == "exec" else replaced
+
+
+def placed(path: str = "~") -> str:
+    """A path, or a directory to change to; it begins with UNKNOWN if only the shell knows it."""
+    return UNKNOWN + path if path[:1] == "~" or path == "-" else path
 
 
 # What may end its line early with success, or change what the rest means; a function is `name ()`.
@@ -7474,7 +7480,7 @@ def commands_in(
         yield from started_by(words, hidden, fed=fed)
     elif kind == "file_redirect":
         for file in files_of(node)[:1]:
-            name = word_of(file) if file.type != "number" else "/dev/fd"
+            name = placed(word_of(file)) if file.type != "number" else "/dev/fd"
             if ">" in source_of(node).split(name)[0] and not name.startswith("/dev/"):
                 yield ShellCommand([INTO, name], "a redirection")
     elif kind == "function_definition":
@@ -7738,7 +7744,7 @@ HELP = frozenset(
 # Settings of what programs run: GIT_EDITOR=x, core.pager=x, ProxyCommand=x, --entrypoint=x, -Sx y.
 SETS_COMMAND = regex(
     r"(?is)(?:[\w.-]*(?:editor|pager|visual|command|-filter|-exec|extcmd|-string|-call|-run)="
-    r"|--entrypoint=|-S(?=\w+ ))(.+)"
+    r"|--entrypoint=|-[a-z]*[sc](?=\w+ ))(.+)"
 )
 # Words of programs which leave it open what these run.
 UNTOLD = regex(r"(?i:(?:pwsh|powershell)\b.* -e(?:c|nc[a-z]*)?(?: |\Z))|git .*\balias\.")
@@ -7761,7 +7767,8 @@ STARTERS = frozenset(
     "start-stop-daemon su runuser script pwsh powershell call start sg ssh-agent at batch "
     "singularity apptainer distrobox toolbox incus lxc-attach machinectl crictl ctr minikube lima "
     "mosh autossh plink gcloud fly flyctl torify tsocks fakechroot proot arch-chroot "
-    "systemd-nspawn hyperfine watchexec nodemon lerna sops k3s limactl colima and or not !".split()
+    "systemd-nspawn hyperfine watchexec nodemon lerna sops k3s limactl colima and or not "
+    "! { if then elif else while until do".split()  # for the parser, words of a shell behind `!`
 )
 RUN = r"run|exec|rsh|--|\{"  # or a block of PowerShell
 # Programs that start others only behind other words.
@@ -7778,7 +7785,7 @@ VERB = "(?:run|exec|x|dlx|tool|compose)"  # before a program
 PLACES = {
     **dict.fromkeys(
         "ssh timeout chroot gosu su-exec mosh flock docker podman nerdctl docker-compose "
-        "podman-compose kubectl oc lxc incus at".split(), r"\S+",
+        "podman-compose kubectl oc lxc incus at aws-vault".split(), r"\S+",
     ),
     **dict.fromkeys(("su", "runuser"), r"(?<!c )(?<!d )\S+(?= -| \Z)"),
 }  # fmt: skip
@@ -7789,7 +7796,10 @@ VALUED = {
     "strace": "-[aeEopsu]", "exec": "-a", "time": "-[fo]", "command": "(?!)", "doas": "-[Cu]",
     "sh": "[-+][a-zA-Z]*[oO]|--(?:rc|init-)file", "timeout": "-[ks]", "su": "(?!)",
     **dict.fromkeys("docker podman nerdctl docker-compose podman-compose".split(),
-                    "-[acehlmpuvw]|--(?:env|env-file|volume|workdir|name|user|file)"),
+                    "-[acefhlmpuvw]|--(?:env|env-file|volume|workdir|name|user|file|network|memory|platform"
+                    "|gpus|mount)"),
+    **dict.fromkeys(("kubectl", "oc"), "-[cn]|--(?:container|namespace|context)"),
+    **dict.fromkeys(("hatch", "pixi"), "-[ep]|--env(?:ironment)?|--project"),
     "poetry": "-[CP]|--(?:directory|project)",
     "git": "-[Cc]|--(?:git-dir|work-tree|namespace|config-env|attr-source|super-prefix)",
     "sudo": "-[CDghpRrTtuU]|--(?:user|group|host|chdir|prompt)",
@@ -8106,6 +8116,7 @@ MEANT = (
     (r"(command!?=)(?:\w+=\S* )+(.*)", r"\1\2"),
     (r"(command!?=)=(.*[*?].*)", r"\1\2"),
     (rf"(!?)\s*{A_SHELL}\s*(!?)[(:=]+\s*(.+?)\)?", r"command\1\2=\3"),
+    (r"(command!?=)(?i:bash|shell)?\((.*)\)", r"\1\2"),
     (r"!\s*(\w+)", r"tool!=\1"),
     (r"(?:tool=)?(mcp__(?:(?!__)\w)+)", r"\1__*"),
     (r"(?:tool=)?(\w+)\(domain:(.*)\)", r"\1,target=*\2*"),

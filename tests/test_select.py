@@ -170,6 +170,7 @@ WRITES = {
     "echo x > secrets/k": (1, 1), "cat >> ./secrets/k <<E\nx\nE": (1, 1), "x | y >| secrets/k": (1, 1),
     "bash -c 'echo x > secrets/k'": (1, 1), "sudo sh -c 'x > secrets/k'": (1, 1),
     "eval 'x > secrets/k'": (1, 1), "bash <<'E'\nx > secrets/k\nE": (1, 1), "trap 'x > secrets/k' 0": (1, 1),
+    "x > ~/secrets/k": (1, 1), "cd ~/secrets && x > k": (1, 1), "cd secrets; cd; cd - && x > k": (1, 1),
     "cd secrets && x > k": (1, 1), "cd /work/secrets; x > k": (1, 1), "cd a; x > ../secrets/k": (1, 1),
     "D=secrets; x > $D/k": (1, 1), "x > \"$F\"": (1, 1), "x > sec*/k": (1, 1), "x > /work/$D": (1, 1),
     "x > src/k": (0, 1), "x > src/$k": (0, 1), "cd src && x > k": (0, 1),
