@@ -6179,6 +6179,11 @@ class Run:
         """The name of the FILE in which it began."""
         return self.where.rpartition(":")[0]
 
+    @property
+    def is_more_than_an_end(self) -> bool:
+        """More than the end, or the head, of a run."""
+        return self.begun or self.events > 1
+
     def __str__(self) -> str:
         return f"{self.name if self.label else 'run'} ({self.where})"
 
@@ -6513,7 +6518,7 @@ class Runs:
         --fail-on or an exceeded budget comes first. ``stated``: the agent says why."""
         run, session.run = cast("Run", session.run), None
         run.ended, run.succeeded = True, why is None
-        if run.events > 1 or why is not None:
+        if run.is_more_than_an_end or why is not None:
             session.file.has_lines_of_run = True
         run.calls.clear()  # they refer to the run, and events are not collected
         run.failed.clear()
@@ -6919,7 +6924,7 @@ class Sessions:
         last = itertools.takewhile(lambda one: one.file is file, reversed(self.table.values()))
         active = [*last][::-1]
         for session in active:
-            if session.run and session.run.events > 1:
+            if session.run and session.run.is_more_than_an_end:
                 file.has_lines_of_run = True
             if session.anonymous or session.translator.settled:
                 self.end_session(session)
@@ -14216,7 +14221,7 @@ def holds_a_run(file: Input, signals: Signals, options: Mapping[str, Any]) -> bo
     True if it can't be read, so that the real reading says why."""
     unread, source = list[str](), Source("")
     for source, events in read_in_silence([file], signals, unread, options):
-        if any(event.run and event.run.events > 1 for event in events):
+        if any(event.run and event.run.is_more_than_an_end for event in events):
             return True
         if source.looks_like and not source.has_run:
             return False
