@@ -4706,14 +4706,14 @@ class SavedCodex(Saved, Codex):
         """How a call ended is a member of its output, or stands in its text."""
         if (called := self.calls.get(as_text(payload["call_id"]))) is None:
             return  # its turn was aborted
-        inner, text = output_of(payload["output"])
+        inner, text = output_of(payload["output"], called.tool)
         metadata = as_object(inner.get("metadata"))
         code, took = metadata.get("exit_code"), metadata.get("duration_seconds")
         failed, running = text.startswith(("Script failed", "Script terminated")), False
         if head := CODEX_HEAD.match(text):
             code, took, running = head[1] or head[3], head[2], head[4] is not None
             text = text[head.end() :]
-        if text.startswith('{"'):  # code that prints all of a result
+        if called.name == "exec" and text.startswith('{"'):  # code that prints all of a result
             printed = as_object(decoded(text))
             if as_integer(printed.get("exit_code")) is not None:
                 code, text = printed["exit_code"], as_text(printed.get("output"))
@@ -4755,10 +4755,11 @@ class SavedCodex(Saved, Codex):
 PATCH_COMMAND = regex(r"\s*apply_patch <<\s*['\"]?(\w+)['\"]?\n(.*)\n\1\s*", re.DOTALL)
 
 
-def output_of(given: Any) -> tuple[dict[str, Any], str]:
-    """Codex's own members around an output, if it is an object, perhaps in a text; and the output,
-    which is all of an object that has no other."""
-    told = decoded(given) if type(given) is str and given.startswith('{"') else given
+def output_of(given: Any, tool: str) -> tuple[dict[str, Any], str]:
+    """Codex's own members around an output, if it is an object, perhaps in a text, which of an MCP
+    tool is the server's; and the output, which is all of an object that has no other."""
+    text = type(given) is str and given.startswith('{"') and tool != "mcp"
+    told = decoded(given) if text else given
     if type(told) is not dict:
         return {}, as_text(given) or content_text(given)
     own = [told[name] for name in ("output", "content", "text") if type(told.get(name)) is str]

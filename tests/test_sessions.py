@@ -283,6 +283,8 @@ def executed(code: str, told: Any) -> bytes:
 
 @pytest.mark.parametrize(("text", "status", "code", "took"), [
     ('{"output":"x","metadata":{"exit_code":2,"duration_seconds":1.5}}', "nonzero", 2, 1500),
+    ('{"output":"{\\"exit_code\\":2}","metadata":{"exit_code":0}}', "ok", 0, None),
+    ('Exit code: 0\nWall time: 1 seconds\nOutput:\n{"exit_code": 3, "x": 1}', "ok", 0, 1000),
     ("Exit code: 0\nWall time: 0.2 seconds\nOutput:\nx", "ok", 0, 200),
     ("Wall time: 1 seconds\nProcess exited with code 1\nOutput:\nExit code: 3", "nonzero", 1, 1000),
     ("Wall time: 9 seconds\nProcess running with session ID 7\nOutput:\n", "ok", None, 9000),
@@ -348,8 +350,11 @@ def test_a_call_of_codex_to_a_server_names_it_beside_the_tool() -> None:
         "response_item", type="function_call", name="_list", namespace="mcp__gh", call_id="c",
         arguments="{}",
     )  # fmt: skip
-    (row,) = calls(META_LINE + TYPED + called + output("x") + words("assistant", "Done"))
-    assert (row["tool"], row["target"]) == ("mcp", "gh/list")
+    for told in ("x", '{"success":false,"text":"x","metadata":{"exit_code":3}}', '{"exit_code":3}'):
+        data = META_LINE + TYPED + called + output(told) + words("assistant", "Done")
+        (row,) = calls(data)
+        assert (row["tool"], row["target"], row["status"]) == ("mcp", "gh/list", "ok")
+        assert json.dumps(told).encode() in convert(data, "-t", "cursor").stdout
 
 
 def test_words_of_codex_are_said_once() -> None:
