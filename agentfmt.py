@@ -7761,7 +7761,10 @@ SHELL_NAMES = frozenset(
 )
 SCRIPT = regex("-[a-zA-Z]*[cC][a-zA-Z]*|--(?:session-)?commands?")  # precedes that of a shell
 JOINING = ("eval", "iex", "Invoke-Expression")  # their words make one script
-MANY_LINES = frozenset("parallel sem tmux screen hyperfine".split())  # any word may be one
+MANY_LINES = frozenset(  # any word of theirs may be a line
+    "ssh watch parallel sem trap tmux screen hyperfine at batch cmd pwsh powershell flock script "
+    "su runuser sg".split()
+)
 # Programs that start what their words say.
 STARTERS = frozenset(
     "sudo doas env timeout time nice ionice stdbuf exec xargs strace ltrace flock command "
@@ -7784,15 +7787,16 @@ STARTS_BEHIND = {
     **dict.fromkeys(("python", "py", "pypy"), "-m"), "nix-shell": "--run|--command",
     "git": "foreach|run|-x|--exec|--extcmd|--[a-z]+-filter",
     "find": "-(?:exec|ok)(?:dir)?", "fd": "-x|-X|--exec|--exec-batch", "vagrant": "-c|--command",
-    "cmd": "(?i)/[ck]", "gdb": "--args",
+    "cmd": "(?i)//?[ck]", "gdb": "--args",
 }  # fmt: skip
-VERB = "(?:run|exec|x|dlx|tool|compose)"  # before a program
-# Behind these, or their verb, comes a time, or the name of a host, a container or a file first.
+VERB = r"(?:run|exec|x|dlx|tool|compose|[0-9.]+[smhd]?)"  # before a program, or a time
+# Behind these, or their verb, comes the name of a host, a container, a file, or a time first.
 PLACES = {
     **dict.fromkeys(
-        "ssh timeout chroot gosu su-exec mosh flock docker podman nerdctl docker-compose "
+        "ssh chroot gosu su-exec mosh flock docker podman nerdctl docker-compose "
         "podman-compose kubectl oc lxc incus at aws-vault".split(), r"\S+",
     ),
+    "timeout": r"(?<!\d )(?<!\d[smhd] )\0\S+",
     **dict.fromkeys(("su", "runuser"), r"(?<!c )(?<!d )\S+(?= -| \Z)"),
 }  # fmt: skip
 # Options with a value, of programs that start others.
@@ -7800,10 +7804,12 @@ VALUED = {
     "ssh": "-[BbcDEeFIiJLlmOopQRSWw]", "tmux": "-[csntLf]", "watch": "-[nqs]",
     **dict.fromkeys(("python", "py", "pypy"), "-[WX]"),
     "strace": "-[aeEopsu]", "exec": "-a", "time": "-[fo]", "command": "(?!)", "doas": "-[Cu]",
-    "sh": "[-+][a-zA-Z]*[oO]|--(?:rc|init-)file", "timeout": "-[ks]", "su": "(?!)",
-    **dict.fromkeys("docker podman nerdctl docker-compose podman-compose".split(),
-                    "-[acefhlmpuvw]|--(?:env|env-file|volume|workdir|name|user|file|network|memory|platform"
-                    "|gpus|mount)"),
+    "sh": "[-+][a-zA-Z]*[oO]|--(?:rc|init-)file", "timeout": "-[ks]", "su": "-[sgG]",
+    **dict.fromkeys(
+        "docker podman nerdctl docker-compose podman-compose".split(),
+        "-[acefhlmpuvw]|--(?:env|env-file|volume|workdir|name|user|file|network|memory|platform"
+        "|gpus|mount)",
+    ),
     **dict.fromkeys(("kubectl", "oc"), "-[cn]|--(?:container|namespace|context)"),
     **dict.fromkeys(("hatch", "pixi"), "-[ep]|--env(?:ironment)?|--project"),
     "poetry": "-[CP]|--(?:directory|project)",
@@ -7899,8 +7905,8 @@ def path_spellings(path: str, here: str) -> Sequence[str]:
     whole = normal((ntpath if windows else posixpath).join(here, own))
     near = relative_path(whole, here)
     spelled = {own, near, whole, normal(os.path.join(here, near))}
-    if not here and own.startswith("/"):  # any directory of it may be the run's
-        parts = own.split("/")[1:][-MAX_PARTS:]
+    if not here and (windows or own.startswith("/")):  # any directory of it may be the run's
+        parts = re.split(r"[/\\]", own)[1:][-MAX_PARTS:]
         spelled |= {"/".join(parts[at:]) for at in range(len(parts))}
     return [*spelled, *(spelling.replace("\\", "/") for spelling in spelled if windows)]
 
