@@ -246,12 +246,6 @@ def test_results(
     assert body["result"] == {"success": success}
 
 
-@pytest.mark.parametrize("odd", [None, "text", 5, [], {"file": 5}, {"exit_code": True, "mode": {}}])
-def test_results_of_any_shape(odd: Any) -> None:
-    for name in ("Bash", "Read", "Grep", "Edit"):
-        assert len(progress(one_call(name, {}, returned(odd), tool_use_result=odd))) == 1
-
-
 # ---------------------------------------------------------------- vocabulary
 
 

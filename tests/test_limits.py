@@ -29,6 +29,7 @@ from support import (
     result,
     returned,
     run,
+    sections,
     signaled_again,
     start,
     started,
@@ -59,12 +60,13 @@ WOKEN = line_of("system", subtype="task_notification", status="completed", **TAS
 
 class Case(NamedTuple):
     """A script of a shell, in which $S prints a run, $O one up to an open call, and $B one with a
-    server that goes on in the background."""
+    server that goes on in the background. A heading names it, the exit status, and a part of the
+    messages; options stand above it."""
 
+    status: str
+    said: str
     script: str
-    status: int = 0
-    said: str = ""  # a part of the messages
-    options: str = ""
+    options: str
 
     def slower(self, times: int) -> Case:
         """The same with longer times: those that have a point."""
@@ -72,41 +74,15 @@ class Case(NamedTuple):
         def longer(text: str) -> str:
             return re.sub(r"\b\d+\.\d\b", lambda number: f"{float(number[0]) * times:g}", text)
 
-        return Case(longer(self.script), self.status, longer(self.said), longer(self.options))
+        return Case(*map(longer, self))
 
 
-HANGS = "did not exit within 0.3 s of its"
-SILENT = "failed: timed out: silent for 0.5 s with no call open"
-SERVES = SILENT.removeprefix("failed: ") + ", and in the background: npm run dev"
-CASES = {
-    "good": Case("$S"),
-    "prints on stderr": Case("$S >&2"),
-    "fails after its result": Case("$S; exit 3", 1, "sh exited with 3 after its result"),
-    "fails, and its run": Case("$O; exit 3", 1, "ended without a result after 2 events"),
-    "fails at once": Case("exit 3", 1, "sh exited with 3"),
-    "is killed": Case("$O; kill -9 $$", 1, "sh was killed by signal 9"),
-    "stays": Case("$S; exec sleep 60", 0, f"sh was ended: it {HANGS} result", "--grace 0.3"),
-    "ignores SIGTERM": Case("trap '' TERM; $S; sleep 60", 0, HANGS, "--grace 0.3"),
-    "closes its output": Case("$S; exec >&- 2>&-; sleep 60", 0, HANGS, "--grace 0.3"),
-    "goes on": Case("$S; sleep 0.2; $S", 0, "", "--grace 1.0 --max-idle 1.0"),
-    "leaves a process": Case("sleep 60 & $S"),
-    "leaves a group": Case("timeout 99 sleep 60 & $S"),
-    "leaves a quiet process": Case("sleep 60 >/dev/null 2>&1 & $S"),
-    "is silent": Case("$O | head -n 1; sleep 60", 1, SILENT, "--max-idle 0.5"),
-    "says nothing": Case("sleep 60", 1, "sh: timed out: silent for 0.5 s", "--max-idle 0.5"),
-    "works silently": Case("$O; sleep 1.0; $S | tail -n 4", 0, "", "--max-idle 0.5"),
-    "works too long": Case("$O; sleep 60", 1, "timed out: read a did not end in 0.5 s",
-                           "--max-call 0.5"),
-    "endless": Case("$O; while :; do $S | sed -n 5p; done", 1, "timed out: not over after 1.0 s",
-                    "--max-time 1.0"),
-    "a server that stays": Case("$B; sleep 60", 0, SERVES, "--grace 0.2 --max-idle 0.5"),
-    "a task that ends": Case("$B; sleep 0.5; echo \"$W\"; exec sleep 60", 0, HANGS, "--grace 0.3"),
-    "matches a gate": Case("$O; exec sleep 60", 1, "sh was ended: --fail-on read matched at sh:2",
-                           "--fail-on read"),
-    "says that it was killed": Case("$O; exec sleep 60", 1, "1 call open (read a); --fail-on read "
-                                    "matched at sh:2", "--fail-on read"),
-    "text": Case("echo I have fixed it; sleep 1.5", 1, "run the agent with --output-format"),
-}  # fmt: skip
+def case(heading: str, *options: str, script: str) -> tuple[str, Case]:
+    name, status, said = f"{heading}: ".split(": ", 2)
+    return name, Case(status, said.removesuffix(": "), script, " ".join(options))
+
+
+CASES = dict(case(heading, *rows[:-1], script=rows[-1]) for heading, rows in sections("limits.txt"))
 
 
 @contextlib.contextmanager
@@ -141,7 +117,7 @@ def check(case: Case, shell: dict[str, str]) -> None:
     begun = time.monotonic()
     with nothing_left(case.script) as script:
         ended = run("-q", *case.options.split(), "--run", "sh", "-c", script, env=shell)
-        assert ended.status == case.status, ended.stderr
+        assert ended.status == int(case.status), ended.stderr
         assert case.said in ended.stderr
         assert case.said or not ended.stderr
         assert time.monotonic() - begun < 50  # of what sleeps for longer

@@ -278,6 +278,16 @@ def test_messages_beside_a_table(table: str) -> None:
     assert told == [True] * said + [False] * 3  # the first rows wait for the titles
 
 
+def shown_as_table(data: bytes, to: str, columns: int) -> list[str]:
+    out = bytearray()
+    output = agentfmt.Output(out.extend)
+    agentfmt.convert(
+        [("-", iter([data]))], to=to, view=View(out=Terminal(columns)),
+        reporter=agentfmt.Reporter(output, MESSAGES_ONLY), out=output,
+    )  # fmt: skip
+    return out.decode().splitlines()
+
+
 @pytest.mark.parametrize(("runs", "titles"), [
     (init() + result(), ["verdict", "agent", "prompt or reason", "actions", "failed", "location"]),
     ((init() + completed() + result()) * 2, ["verdict", "prompt or reason", "location"]),
@@ -285,8 +295,7 @@ def test_messages_beside_a_table(table: str) -> None:
     (whole_run() * 50, ["verdict", "prompt or reason", "location"]),
 ])  # fmt: skip
 def test_columns_that_tell_no_rows_apart_are_left_out(runs: bytes, titles: list[str]) -> None:
-    seen, _ = on_terminal(runs, "-t", "runs", "--color", "never", columns=120)
-    head, *rows = seen.decode().replace("\r\x1b[K", "").splitlines()
+    head, *rows = shown_as_table(runs, "runs", 120)
     assert re.split("  +", head) == titles
     assert len(rows) == runs.count(b'"type":"result"')
 
@@ -568,14 +577,8 @@ def test_tables_are_tables_on_a_terminal(to: str, columns: int) -> None:
             result(duration_ms=1500),
         )
     )
-    out = bytearray()
-    output = agentfmt.Output(out.extend)
-    agentfmt.convert(
-        [("-", iter([data]))], to=to, view=View(out=Terminal(columns)),
-        reporter=agentfmt.Reporter(output, MESSAGES_ONLY), out=output,
-    )  # fmt: skip
-    head, first, *_ = out.decode().splitlines()
-    assert max(map(len, out.decode().splitlines())) < columns
+    head, first, *more = shown_as_table(data, to, columns)
+    assert max(map(len, (head, first, *more))) < columns
     if to == "runs" and columns > 40:
         assert first.index("1.5 s") + len("1.5 s") == head.index("time") + len("time")
     elif to == "calls" and columns < 200:
