@@ -186,10 +186,9 @@ PLAIN += [  # what would be long there
 ]
 
 
-@pytest.mark.parametrize("text", PLAIN)
-def test_what_is_no_secret_is_left(text: str) -> None:
-    text = made(text).text
-    assert hide(text) == text
+def test_what_is_no_secret_is_left() -> None:
+    texts = [made(text).text for text in PLAIN]
+    assert [text for text in texts if hide(text) != text] == []
 
 
 ANY_ISSUER = [  # invented ones, so that no row can know them
@@ -235,11 +234,11 @@ VALUE = made("<6 lower>7<6 alnum>").text
 
 
 @pytest.mark.parametrize("form", PRINTED["assignments"])
-@pytest.mark.parametrize("value", [VALUE, VALUE.upper(), VALUE + "!#/+" + VALUE])
-def test_assigned_values_are_found(form: str, value: str) -> None:
-    text = form.format(value)
-    assert hide(text) == form.format("[REDACTED:assignment]")
-    assert hide(hide(text)) == hide(text)
+def test_assigned_values_are_found(form: str) -> None:
+    hidden = form.format("[REDACTED:assignment]")
+    assert hide(hidden) == hidden
+    for value in (VALUE, VALUE.upper(), VALUE + "!#/+" + VALUE):
+        assert hide(form.format(value)) == hidden
 
 
 @pytest.mark.parametrize("row", PRINTED["whole"])

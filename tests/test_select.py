@@ -573,13 +573,19 @@ def test_usage_errors(option: str, choice: str) -> None:
     assert ended.stderr.startswith("agentfmt: ")
 
 
-@pytest.mark.parametrize(("choice", "why"), [
-    *(row.split(" -> ") for row in ROWS["hints"]),
-    ("duration>5", f"no key 'duration'; the keys are {', '.join(agentfmt.KEYS)}"),
-])  # fmt: skip
-def test_what_can_match_nothing_is_an_error_with_a_hint(choice: str, why: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(f"{choice!r}: {why}") + r"\Z"):
-        agentfmt.parse_selector(choice)
+KEYS = ", ".join(agentfmt.KEYS)
+HINTS = dict(row.split(" -> ") for row in ROWS["hints"]) | {
+    "duration>5": f"no key 'duration'; the keys are {KEYS}",
+}
+
+
+def test_what_can_match_nothing_is_an_error_with_a_hint() -> None:
+    def said_of(choice: str) -> str:
+        with pytest.raises(ValueError, match=r"\S") as error:
+            agentfmt.parse_selector(choice)
+        return str(error.value)
+
+    assert {choice: said_of(choice).removeprefix(f"{choice!r}: ") for choice in HINTS} == HINTS
 
 
 @pytest.mark.parametrize("choice", [
@@ -672,10 +678,10 @@ GATES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("rows", "line"), [(rows, line) for rows in GATES for line in ROWS[rows]])
-def test_what_a_gate_sees(rows: str, line: str) -> None:
+@pytest.mark.parametrize("rows", GATES)
+def test_what_a_gate_sees(rows: str) -> None:
     option, glob, status = GATES[rows]
-    assert gated(line, option, glob).status == status
+    assert [line for line in ROWS[rows] if gated(line, option, glob).status != status] == []
 
 
 @pytest.mark.parametrize(
