@@ -7423,7 +7423,7 @@ def read_line(line: str) -> Sequence[ShellCommand]:
 
 
 # Bytes of a line, and signs in it for which the parser takes quadratic time.
-MAX_SOURCE, MAX_SIGNS = 32_768, 4000
+MAX_SOURCE, MAX_SIGNS = 32_768, 2000
 MAX_INNER = 300  # behind a program that starts others: each may begin a command
 MAX_COMMANDS = 20_000
 CUT_WORD = regex(rb"\S\\\n\S")  # the parser takes it for two
@@ -7655,7 +7655,7 @@ def scripts_of(program: str, rest: Sequence[str], hidden: str, fed: Fed) -> Iter
     """The commands of what a shell is given to run: the first word behind its options, or its
     input; and of what a program may give to one. Raises UnclearError."""
     if program in JOINING:
-        yield from read_input(" ".join(rest), hidden)
+        yield from read_input(" ".join(rest) if len(rest) < MAX_INNER else UNKNOWN, hidden)
     elif plain_name(program) in SHELL_NAMES:
         known = count_known(program, rest)
         at = next((at for at in range(known, len(rest)) if rest[at][:1] not in "-+"), len(rest))
