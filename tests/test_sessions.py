@@ -83,7 +83,9 @@ def test_a_run_that_stands_in_two_files_counts_once() -> None:
         ended = convert(files, "-t", to)
         assert (ended.status, len(ended.lines)) == (0, count)
         assert ended.stderr == "agentfmt: two: 2 runs left out: also at one:4, one:10\n"
-    untimed = SAMPLE.replace(b"timestamp", b"time")
+    forked = re.sub(rb'"sessionId":"[^"]*"', b'"sessionId":"another"', SAMPLE)
+    assert len(runs({"one": [SAMPLE], "two": [forked]})) == 2
+    untimed = SAMPLE.replace(b"timestamp", b"time").replace(b'"uuid"', b'"id"')
     assert len(runs({name: [untimed] for name in files})) == 4
 
 
