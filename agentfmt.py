@@ -13665,8 +13665,11 @@ def read_secrets(path: str) -> SecretValues:
         if os.path.isdir(path):
             values += directory_values(path)
         else:
-            with open(path, encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-                values += file_values(file.read(), others)
+            with open(path, "rb") as file:
+                data = file.read()
+            wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")  # as PowerShell writes it
+            form = ("utf-16", "replace") if wide else ("utf-8-sig", "surrogateescape")
+            values += file_values(data.decode(*form), others)
     except OSError as error:
         raise click.BadParameter(f"{escape(path)}: {reason_of(error)}") from None
     if not any(is_usable(value) for _, value in values):
@@ -13676,12 +13679,13 @@ def read_secrets(path: str) -> SecretValues:
     return SecretValues(values, [f"{escape(path)}:{at}" for at in others] if assigns else [])
 
 
-# As dotenv reads it: blanks around "=", quotes over several lines, a comment behind a blank.
+# As dotenv reads it, or YAML: blanks around the sign, quotes over several lines, a comment behind a
+# blank.
 ASSIGNMENT = regex(
-    r"""[ \t]*(?:export[ \t]+)?([A-Za-z_][\w.-]{0,63})[ \t]*=[ \t]*
-    ((?P<quote>["'])(?P<quoted>(?:\\[\s\S]|(?!(?P=quote))[^\\])*)(?P=quote)
+    r"""[ \t]*(?:export[ \t]+)?([A-Za-z_][\w.-]{0,63})[ \t]*(?:=|:(?=[ \t]))[ \t]*
+    ((?P<quote>["'`])(?P<quoted>(?:\\[\s\S]|(?!(?P=quote))[^\\])*)(?P=quote)
         (?:[ \t]+\#[^\r\n]*|[ \t]*)
-        |(?!["'])[^\r\n]*)
+        |(?!["'`])[^\r\n]*)
     \r?(?:\n|\Z)""",
     re.VERBOSE,
 )
@@ -13708,7 +13712,7 @@ def file_values(text: str, others: list[str]) -> Iterator[NamedValue]:
                 value = escaped.sub(lambda found: BACKSLASHED.get(found[1], found[1]), quoted)
             name, line = f"file:{named[1]}", text[position:end].strip(" \t\r\n")
             if is_usable(value):
-                stands = line.partition("=")[2].strip(" \t")
+                stands = text[named.start(2) : end].strip(" \t\r\n")
                 forms = (value, quoted or value, given, stands, line)
                 yield from ((name, form) for form in dict.fromkeys(forms))
             else:
@@ -13717,7 +13721,9 @@ def file_values(text: str, others: list[str]) -> Iterator[NamedValue]:
             line = text[position:end].strip(" \t\r\n")
             if line and not line.startswith("# ") and line != "#":
                 others.append(str(number))
-                yield "secrets-file", line
+                yield from (
+                    ("secrets-file", form) for form in dict.fromkeys((line, line.strip("\"'`")))
+                )
         number += text.count("\n", position, end)
         position = end
 

@@ -526,16 +526,21 @@ TWO_LINES = "correct\nhorse"
     ("PW=correct horse # of production", "the correct horse battery"),
     ("PW = correct horse", "the correct horse battery"),
     ("export PW='correct horse' # x", "the correct horse battery"),
+    ("PW: correct horse", "the correct horse battery"),
+    ("PW=`correct horse`", "the correct horse battery"),
+    ('"correct horse"', "the correct horse battery"),
     ("A=first-value\ncorrect horse", "the correct horse battery"),
     ('A=1\nPW="correct\nhorse"', TWO_LINES), (r'PW="correct\nhorse"', TWO_LINES),
     ('A=1\nPW="correct horse', 'PW="correct horse'),
 ])  # fmt: skip
 def test_a_secrets_file_is_read_as_dotenv_reads_it(tmp_path: Path, text: str, said: str) -> None:
     """What is no assignment is a value, and is said where others are assignments."""
-    (tmp_path / "env").write_text(text)
-    ended = process("--secrets-file", str(tmp_path / "env"), data=event("user", x=said))
-    assert b"[REDACTED:" in ended.stdout
-    assert b"horse" not in ended.stdout
+    as_powershell = text.removeprefix("\ufeff").encode("utf-16")
+    for data in (as_powershell, text.encode()):
+        (tmp_path / "env").write_bytes(data)
+        ended = process("--secrets-file", str(tmp_path / "env"), data=event("user", x=said))
+        assert b"[REDACTED:" in ended.stdout
+        assert b"horse" not in ended.stdout
     told = f"agentfmt: {tmp_path}/env:2: no assignment: the whole line is hidden\n"
     assert (told in ended.stderr) == (text in ("A=first-value\ncorrect horse", f"A=1\n{said}"))
 
