@@ -5828,8 +5828,8 @@ class Acp(Translator):
         """A call, or what is new of it; its last update says how it ended."""
         identity, call = update["toolCallId"], self.calls.get(as_text(update["toolCallId"]))
         status, title, kind = update["status"], as_text(update["title"]), update["kind"]
-        name = ACP_TOOLS.get(as_text(kind), title) if kind or not call else call.name
-        name = call.name if call and call.tool in TOOLS else name
+        known = call.name if call and (call.tool in TOOLS or not kind) else ""
+        name = known or ACP_TOOLS.get(as_text(kind), title)
         name = first_text(update["_meta.claudeCode.toolName"], name)
         given = as_object(update["rawInput"])
         changes = [item for item in update.each("content") if item["type"] == "diff"]
@@ -5955,7 +5955,8 @@ AGENT_SIGNS = f"""
     -  cursor  role=user|role=assistant message.content
     -  antigravity  event=init conversation_id|init.conversation_id|init.permission_mode
     -  antigravity  event step_update.step_type|step_update.conversation_id|result.num_turns
-    -  acp  jsonrpc=2.0 :acp
+    -  acp  jsonrpc=2.0 method=session/*|params.sessionId|params.clientCapabilities
+    -  acp  jsonrpc=2.0 result.stopReason|result.sessionId|result.agentCapabilities|result.agentInfo
 """
 
 
@@ -6060,14 +6061,9 @@ def is_kimis(own: dict[str, Any]) -> bool:
 GROK_TOOLS = word_set("run_terminal_command run_terminal_cmd search_replace list_dir")
 
 
-ACP_MEMBERS = word_set("stopReason sessionId agentCapabilities agentInfo clientCapabilities")
 LOG_MEMBERS = word_set("level severity msg logger service pid hostname")
 AGENT_CHECKS: dict[str, Callable[[dict[str, Any]], bool]] = {
     "grok": lambda own: not GROK_TOOLS.isdisjoint(map(as_text, as_list(own.get("tools")))),
-    "acp": lambda own: (
-        as_text(own.get("method")).startswith("session/")
-        or not ACP_MEMBERS.isdisjoint(as_object(own.get("result") or own.get("params")))
-    ),
     "calls": lambda own: any(
         block["type"] in ("tool_use", "tool_result") for block in Node(own).each("message.content")
     ),
