@@ -1118,7 +1118,7 @@ class Event(Header, gc=False, rename="\x7f{}".format):  # no line has members of
     """One event in Cursor's vocabulary: what its line says first, and what stages set."""
 
     raw: Internal = b""  # its line, with any blanks around it, or the line that a translator made
-    decoded: Internal = None  # all of it, once ``details`` were asked for
+    decoded: Internal = None  # all of it, or what makes that, once ``details`` were asked for
     original: Internal = None  # the line of another agent, where that is printed in its place
     kind: Internal = "act"  # what it means for runs
     started: Internal = None  # of a completed call: the event that started it
@@ -1180,10 +1180,11 @@ def ends_run(event: Event) -> bool:
 
 
 def details(event: Event) -> dict[str, Any]:
-    """All members of an event's line, decoded once; {} if that fails."""
-    if event.decoded is None:
-        event.decoded = as_object(decoded(event.raw))
-    return event.decoded  # type: ignore[no-any-return]
+    """All members of an event's line, decoded or made once; {} if that fails."""
+    own: dict[str, Any] | Callable[[], dict[str, Any]] | None = event.decoded
+    if type(own) is not dict:
+        event.decoded = own = own() if callable(own) else as_object(decoded(event.raw))
+    return own
 
 
 def read_event(kind: type[Event], text: bytes) -> Event:
@@ -1626,13 +1627,17 @@ class OpenCall(Struct, gc=False):
     """What is noted of a call while it is open: by its start, or by the question that asked for it
     to be allowed."""
 
-    tool: str = ""
+    asked: str = ""  # the tool that the question names
     question: Any = None  # its arguments, as the question has them
     parent: str | None = None  # the call of the sub-agent that made it
     unprinted: bool = True
     started_at: float = 0.0
     event: Event | None = None  # its start
     shown: Action | None = None  # its line, if that did not wait for its end
+
+    @property
+    def tool(self) -> str:
+        return tool_of(self.event)[0] if self.event else self.asked
 
     @property
     def arguments(self) -> Any:
@@ -2944,6 +2949,9 @@ class ForeignCall(Struct, gc=False):
         ids = {"call_id": self.id, "parent_tool_use_id": self.parent}
         return make_line("tool_call", subtype, self.session, {"tool_call": call, **ids})
 
+    def start(self) -> dict[str, Any]:
+        return self.line("started", {"args": self.args()})
+
     def args(self) -> dict[str, Any]:
         """Its arguments, with Cursor's names."""
         args = as_object(self.arguments)
@@ -3269,7 +3277,8 @@ CERTAIN_DELTA = object()  # a ``timestamp_ms``: the event is a delta, not a repl
 class EventMaker(Struct, frozen=True, gc=False):
     """What stages want of events, and how translators make them: of the type ``event_type``.
 
-    ``native``: the input's own lines are printed. ``converts``: the made lines are printed.
+    ``native``: the input's own lines are printed. ``converts``: the made lines are printed;
+    ``encodes``: they are printed or redacted.
     ``blanks``: fragments, which can't be redacted, are blanked. ``unread`` are the types of words
     that no stage reads; ``silent``: no stage reads any, nor deltas. ``sums``: a stage reads what a
     run took. ``strict``: classes of redaction for which lines must be Cursor's own.
@@ -3278,6 +3287,7 @@ class EventMaker(Struct, frozen=True, gc=False):
     event_type: type[Event]
     native: bool = False
     converts: bool = False
+    encodes: bool = False
     blanks: bool = False
     unread: tuple[str, ...] = ()
     silent: bool = False
@@ -3446,17 +3456,22 @@ class Translator:
             self.event.raw = self.original.raw = blank_strings(self.event.raw, places)
 
     def make(self, kind: str, subtype: str | None = None, /, **members: Any) -> None:
-        self.add(make_line(kind, subtype, self.session, members))
+        line = make_line(kind, subtype, self.session, members)
+        ids = line.get("call_id"), line.get("parent_tool_use_id")
+        self.add_event(kind, subtype, *ids, line)
 
-    def add(self, line: dict[str, Any], *, spoken: bool = False) -> Any:
-        """Add an event to the translation, by its line; ``spoken``: the line lacks its words."""
-        if self.session is None and line.get("session_id") is None:
-            line |= known_members({"unnamed_session": self.unnamed})
-        kind, subtype, parent = line["type"], line.get("subtype"), line.get("parent_tool_use_id")
+    def add_event(
+        self, kind: str, subtype: str | None, call_id: str | None, parent: str | None, line: Any
+    ) -> Any:
+        """Add an event to the translation, by its line, or what makes that when somebody reads it;
+        None: it has words, and its line is made with these."""
         means = INIT if subtype == "init" else KINDS.get(kind, OTHER)
-        ids = self.session, line.get("call_id"), parent
-        raw, decoded = (b"", None) if spoken else (encode_json(line), line)
-        new = self.maker.event_type(kind, subtype, *ids, raw, decoded, self.original, means)
+        ids = self.session, call_id, parent
+        new = self.maker.event_type(kind, subtype, *ids, b"", line, self.original, means)
+        if line is not None and self.session is None and self.unnamed is not None:
+            new.decoded = details(new) | {"unnamed_session": self.unnamed}
+        if line is not None and self.maker.encodes:
+            new.raw = encode_json(details(new))
         new.stamp = self.stamp
         self.events.append(new)
         if not (kind == "error" or subtype in NOTICES or parent):
@@ -3472,12 +3487,13 @@ class Translator:
             self.said.words.append(text)
         asks = kind == "user" and all(made.type == "system" for made in self.events)
         images = images_in(self.event.raw) if asks else []
-        line = {"type": kind, "subtype": "delta" if thought else None, "parent_tool_use_id": parent}
-        new = self.add(line, spoken=True)
+        new = self.add_event(kind, "delta" if thought else None, None, parent, None)
         if maker.event_type is SpokenEvent and thought:
             new.text = text
         elif maker.event_type is SpokenEvent:
             new.message = Message(text)
+        if not (maker.encodes or kind == "user"):  # whose images are read there
+            return new
         ids = b"" if parent is None else b',"parent_tool_use_id":%b' % encode_json(parent)
         if self.session is not None:
             ids += b',"session_id":%b' % encode_json(self.session)
@@ -3566,7 +3582,7 @@ class Translator:
         if earlier is None or (tool == "updateTodos" and earlier.arguments != given):
             self.said.spoken.clear()
             for each in called.by_file():
-                self.add(each.line("started", {"args": each.args()}))
+                self.add_event("tool_call", "started", each.id, parent, each.start)
         self.calls[identity] = called
         if not self.clocks and len(self.calls) > 1:
             siblings = [call for call in self.calls.values() if call.parent == parent]
@@ -3593,7 +3609,8 @@ class Translator:
         self.mark_finished(identity)
         self.said.spoken.clear()
         for each in called.by_file():
-            self.add(Answer(each, content, failed, until=self.stamp, **more).line())
+            made = Answer(each, content, failed, until=self.stamp, **more).line
+            self.add_event("tool_call", "completed", each.id, each.parent, made)
 
     def end(self, error: Any = None, /, *, subtype: str | None = None, **members: Any) -> None:
         """End the run: as an error if one is given, or with another subtype ("": none). A false
@@ -6357,7 +6374,7 @@ class Runs:
         named = self.reporter.list_names([tool])
         if self.reporter.redaction.strict:
             return named
-        target = running_action(OpenCall(tool, event=call), run.cwd).target
+        target = running_action(OpenCall(event=call), run.cwd).target
         return f"{named} {excerpt(self.redacted(target, 'command', run))}".strip()
 
     def open_calls(self, run: Run) -> list[str]:
@@ -7230,9 +7247,8 @@ class RunNotes:
         if call and call.event:  # what it is about has changed
             event.where, call.event = call.event.where, event
             return
-        tool, now = tool_of(event)[0], time.monotonic()
-        noted = (tool, None, event.parent_tool_use_id, event.unprinted, now, event)
-        self.calls[event.call_id] = OpenCall(*noted)
+        noted = event.parent_tool_use_id, event.unprinted, time.monotonic(), event
+        self.calls[event.call_id] = OpenCall("", None, *noted)
 
     def unfinished(self) -> Iterator[FinishedCall]:
         """The calls that were still open when the run ended, and are shown."""
@@ -13550,7 +13566,8 @@ def convert(
     sums = counts or any(each.sums for each in writers)
     own = redaction if to == "stream-json" else None  # of lines that leave as they came
     strict = ",".join(sorted(own.classes - {"paths"})) if own else ""
-    prints = to == "stream-json", to == "cursor", own is not None
+    converts = to == "cursor"
+    prints = to == "stream-json", converts, converts or redaction is not None, own is not None
     sessions = Sessions(dialect, EventMaker(kind, *prints, unread, silent, sums, strict), runs)
     redactor = Redactor(redaction, kind, max_wait) if redaction else None
     shortener = Shortener(max_event, reporter) if max_event else None
