@@ -601,6 +601,11 @@ def as_list(value: Any) -> list[Any]:
     return value if type(value) is list else []
 
 
+def objects(value: Any) -> list[dict[str, Any]]:
+    """The objects in an array."""
+    return [item for item in value if type(item) is dict] if type(value) is list else []
+
+
 def known_members(members: Mapping[str, Any]) -> dict[str, Any]:
     """Those that aren't None."""
     return {name: value for name, value in members.items() if value is not None}
@@ -636,8 +641,7 @@ class Node:
 
     def each(self, path: str = "") -> list[Node]:
         """The objects in the array at a path, or in this one."""
-        items = self[path] if path else self.value
-        return [Node(item) for item in items if type(item) is dict] if type(items) is list else []
+        return [*map(Node, objects(self[path] if path else self.value))]
 
 
 NOTHING = Node(None)
@@ -1251,7 +1255,7 @@ def joined_text(content: Any) -> str:
     """The same for a message that is fully decoded."""
     if isinstance(content, str):
         return content
-    return "".join(as_text(block["text"]) for block in Node(content).each())
+    return "".join([as_text(block.get("text")) for block in objects(content)])
 
 
 def words_of(event: Any) -> str:
@@ -1472,9 +1476,11 @@ RETURNED = "content markdown output text message".split()
 def content_text(content: Any) -> str:
     """The text of a result: a string, or the texts of a list of blocks, as agents and MCP have
     them."""
+    if isinstance(content, str):
+        return content
     places = ("text", "text.text", "content.text")
-    texts = (block[path] for block in Node(content).each() for path in places)
-    return as_text(content) or "\n".join(text for text in texts if isinstance(text, str))
+    texts = (Node(block)[path] for block in objects(content) for path in places)
+    return "\n".join(text for text in texts if isinstance(text, str))
 
 
 def outline(members: Mapping[str, Any]) -> str:
@@ -3854,7 +3860,7 @@ class Claude(Translator):
 
     of_run = ("final", "stopped_agent", "words_of_host", "resets")
     woken = False  # by the end of a task, and nothing was said since
-    final = NOTHING  # the agent's own last line
+    final: Mapping[str, Any] = {}  # the agent's own last line
     by_schema = False  # a schema is given for the answer
     last_call: str | None = None  # the tool that the agent itself used last
     stopped_agent = ""  # a sub-agent in the background; the agent said nothing since
@@ -3879,7 +3885,7 @@ class Claude(Translator):
         if kind == "stream_event":
             self.stream(line["event"])
         elif kind in ("assistant", "user"):
-            self.message(kind, line)
+            self.message(kind, line.value)
         elif kind == "result":
             self.result(line)
         elif kind == "rate_limit_event" and line["rate_limit_info.status"] == "rejected":
@@ -3914,7 +3920,7 @@ class Claude(Translator):
         """Begin a run, unless a task's end wakes the agent in the middle of one."""
         if self.woken and self.in_turn:
             return
-        self.woken, self.stopped_agent, self.last_call, self.final = False, "", None, NOTHING
+        self.woken, self.stopped_agent, self.last_call, self.final = False, "", None, {}
         self.by_schema = "StructuredOutput" in as_list(line["tools"])
         told = {CLAUDE_INIT[key]: line[key] for key in line.value if key in CLAUDE_INIT}
         version = as_text(line["claude_code_version"])
@@ -3963,66 +3969,67 @@ class Claude(Translator):
         elif self.ended and not self.saved and (flaw := self.unanswered()):
             self.end(flaw[0], failure=flaw[1])
 
-    def message(self, role: str, line: Node) -> None:
+    def message(self, role: str, line: dict[str, Any]) -> None:
         """A message of the agent's, a prompt, or what the host wrote in place of either."""
-        message = Node(line["message"])
-        content = message["content"]
-        heard = joined_text(content) if role == "user" else ""
-        printed = LOCAL_COMMAND.match(heard) if heard else None
-        if printed and not self.ended:
-            self.silent_reason = printed[2].strip() if printed[1] == "stderr" else ""
-        if not self.saved and heard and (printed or line["isSynthetic"] is True):
-            self.event.kind = RUNLESS  # from a hook, a summary or a host command: no run
-            return
-        marks = line["error"], line["is_api_error_message"], line["isApiErrorMessage"]
-        failed = role == "assistant" and any(marks)
-        if failed or (role == "assistant" and message["model"] == SYNTHETIC):
-            self.hear_host(joined_text(content).strip(), line["error"], failed=failed)
-            return
+        message = as_object(line.get("message"))
+        content = message.get("content")
+        if role == "assistant":
+            failed = any(map(line.get, FAILED_MARKS))
+            if failed or message.get("model") == SYNTHETIC:
+                self.hear_host(joined_text(content).strip(), line.get("error"), failed=failed)
+                return
+        elif role == "user" and (heard := joined_text(content)):
+            printed = LOCAL_COMMAND.match(heard)
+            if printed and not self.ended:
+                self.silent_reason = printed[2].strip() if printed[1] == "stderr" else ""
+            if not self.saved and (printed or line.get("isSynthetic") is True):
+                self.event.kind = RUNLESS  # from a hook, a summary or a host command: no run
+                return
         self.woken = False
         if role == "assistant":
             self.follow_message(line, message)
-        self.begin_message(message["id"])
+        self.begin_message(message.get("id"))
         self.blocks(role, line, content)
 
-    def follow_message(self, line: Node, message: Node) -> None:
+    def follow_message(self, line: dict[str, Any], message: dict[str, Any]) -> None:
         """Note what the run's end needs of an agent's message."""
         if self.parent is None:
             self.final, self.stopped_agent, self.words_of_host = line, "", ""
             self.resets = None
-        if model := as_text(message["model"]):
+        if model := as_text(message.get("model")):
             self.counted.use_model(model)
         if self.maker.sums:
             self.count(line, message)
 
-    def count(self, line: Node, message: Node) -> None:
+    def count(self, line: dict[str, Any], message: dict[str, Any]) -> None:
         """Add the tokens of a message. Its lines are written while it is not over, and may state
         the output as it was when it began. Zeros, as of a proxy that counts nothing, are no sum."""
-        identity = as_text(message["id"] or line["uuid"]) or object()  # Amp's have none
-        stated, counted = line["usageMetadata"] or message["usage"], self.counted
+        identity = as_text(message.get("id") or line.get("uuid")) or object()  # Amp's have none
+        whole = line.get("usageMetadata")  # Qwen counts at the end
+        stated, counted = whole or message.get("usage"), self.counted
         if not stated:
             return
         tokens = self.add_usage(stated, identity)
         counted.unknown.pop(identity, None)
         if not any(tokens.values()):
             counted.unknown[identity] = tuple(USAGE)
-        elif not line["usageMetadata"] and message["stop_reason"] is None:  # Qwen counts at the end
-            blocks = message.each("content")
-            said = [as_text(each["text"] or each["thinking"]) for each in blocks]
-            given = [each["input"] for each in blocks if each["input"] is not None]
+        elif not whole and message.get("stop_reason") is None:
+            blocks = objects(message.get("content"))
+            said = [as_text(each.get("text") or each.get("thinking")) for each in blocks]
+            given = [each["input"] for each in blocks if each.get("input") is not None]
             size = counted.sizes.get(identity, 0) + len("".join(said)) + len(encode_json(given))
             remember(counted.sizes, identity, size)
             if size > tokens.get("outputTokens", size) * MAX_PER_TOKEN:
                 counted.unknown[identity] = ("outputTokens",)
 
-    def blocks(self, role: str, line: Node, content: Any) -> None:
+    def blocks(self, role: str, line: dict[str, Any], content: Any) -> None:
         say = self.say if role == "assistant" else self.hear
         if isinstance(content, str):
             say(content)
         for block in as_list(content):
             match block:
                 case {"tool_use_id": str()} | {"type": "tool_result"}:
-                    self.returned(Node(block), line)  # also an assistant's: of the model's servers
+                    self.returned(block, line)  # also an assistant's: of the model's servers
                 case {"text": str(text)}:
                     say(text)
                 case {"thinking": str(text)}:
@@ -4117,7 +4124,8 @@ class Claude(Translator):
 
     def stop_reasons(self, result: Any) -> Iterator[tuple[str, Any]]:
         if not structured_answer(result.value):
-            stop = self.final["message.stop_reason"] if self.saved else result["stop_reason"]
+            last = Node(self.final)["message.stop_reason"]
+            stop = last if self.saved else result["stop_reason"]
             yield "stop_reason", stop
         yield "terminal_reason", result["terminal_reason"]
 
@@ -4133,38 +4141,38 @@ class Claude(Translator):
     def last_words(self, result: Any) -> tuple[str, int | None]:
         """The same by the last line; for a saved session only that: not every output sums up
         tokens."""
-        line = self.final
+        line = Node(self.final)
         words = content_text(line["message.content"]).strip()
         answer, tokens = super().last_words(result)
         stated = tokens_out(line["message.usage"] or line["usageMetadata"])
         by_line = words and (self.saved or stated is not None)
         return words or answer, stated if by_line else tokens
 
-    def returned(self, block: Node, line: Node) -> None:
-        identity, result = as_text(block["tool_use_id"]), Node(line["tool_use_result"])
+    def returned(self, block: dict[str, Any], line: dict[str, Any]) -> None:
+        identity, result = as_text(block.get("tool_use_id")), result_beside(line)
         called = self.calls.get(identity) or ForeignCall(identity)
-        content, failed = block["content"], block["is_error"] is True
-        text = content_text(content)
+        content, failed = block.get("content"), block.get("is_error") is True
+        text, status = content_text(content), result.get("status")
         told = BACKGROUND_ID.match(text) if called.tool == "shell" else None
-        marks = line.each("tool_result_meta")
-        kinds = (mark["non_execution_kind"] for mark in marks if mark["id"] == identity)
+        marks = objects(line.get("tool_result_meta"))
+        kinds = (mark.get("non_execution_kind") for mark in marks if mark.get("id") == identity)
         kind = "denied" if identity in self.denied else next(kinds, "")
-        if not kind and result["status"] == "cancelled":
+        if not kind and status == "cancelled":
             kind = "rejected"
-        if result["isAsync"] is True or result["status"] == "async_launched":
+        if result.get("isAsync") is True or status == "async_launched":
             self.running.add(identity)
-            self.start_task(
-                called, result["agentId"] or result["taskId"], "description", "description"
-            )
-        elif task := result["backgroundTaskId"] or (told and told[1]):
+            task = result.get("agentId") or result.get("taskId")
+            self.start_task(called, task, "description", "description")
+        elif task := result.get("backgroundTaskId") or (told and told[1]):
             self.start_task(called, task, "title", "command")
         elif identity not in self.background:
             self.ongoing.pop(identity, None)
-        more = {"kind": kind, "existed": result["type"] == "update"}
+        more = {"kind": kind, "existed": result.get("type") == "update"}
         if called.tool == "shell":
             more["code"] = claude_code(text, result, failed=failed)
         if called.name == "Read" and not failed:
-            text = result["file.content"] or without_numbers(text)
+            read = as_object(result.get("file")).get("content")
+            text = read or without_numbers(text)
         self.answer(
             identity,
             text or content,
@@ -4172,6 +4180,15 @@ class Claude(Translator):
             facts=claude_facts(called.tool, result),
             **more,
         )
+
+
+FAILED_MARKS = ("error", "is_api_error_message", "isApiErrorMessage")
+
+
+def result_beside(line: dict[str, Any]) -> dict[str, Any]:
+    """What a call returned, as its host has it: in a stream, or in a session of either agent."""
+    saved = line.get("toolUseResult") or line.get("toolCallResult")
+    return as_object(saved or line.get("tool_use_result"))
 
 
 def task_of(tool: str, given: Any) -> str:
@@ -4209,38 +4226,40 @@ CLAUDE_FACTS: dict[str, dict[str, str]] = {
         "totalMatchedLines": "numLines", "totalMatches": "numMatches", "totalFiles": "numFiles",
         "files": "filenames",
     },
-    "read": {"totalLines": "file.totalLines"},
     "task": {"durationMs": "totalDurationMs"},
 }  # fmt: skip
 
 
-def claude_facts(tool: str, result: Node) -> dict[str, Any]:
+def claude_facts(tool: str, result: dict[str, Any]) -> dict[str, Any]:
     """Members of Cursor's result."""
-    facts = {name: result[own] for name, own in CLAUDE_FACTS.get(tool, {}).items()}
-    hunks = result.each("structuredPatch") if tool in ("edit", "write") else []
-    started = result["isAsync"] is True
-    started = started or result["status"] in ("async_launched", "teammate_spawned")
-    if result["backgroundTaskId"] or (tool == "task" and started):
+    facts = {name: result.get(own) for name, own in CLAUDE_FACTS.get(tool, {}).items()}
+    hunks = objects(result.get("structuredPatch")) if tool in ("edit", "write") else []
+    started = result.get("isAsync") is True
+    started = started or result.get("status") in ("async_launched", "teammate_spawned")
+    if result.get("backgroundTaskId") or (tool == "task" and started):
         facts["isBackground"] = True
     if tool == "read":
-        start, count = as_count(result["file.startLine"]), as_count(result["file.numLines"])
+        file = as_object(result.get("file"))
+        facts["totalLines"] = file.get("totalLines")
+        start, count = as_count(file.get("startLine")), as_count(file.get("numLines"))
         if start and count:
             facts["readRange"] = {"startLine": start, "endLine": start + count - 1}
     elif hunks:
         lines = []
         for hunk in hunks:
             ranges = "oldStart oldLines newStart newLines".split()
-            places = [as_count(hunk[name]) or 0 for name in ranges]
-            lines += ["@@ -{},{} +{},{} @@".format(*places), *map(as_text, as_list(hunk["lines"]))]
+            places = [as_count(hunk.get(name)) or 0 for name in ranges]
+            lines += ["@@ -{},{} +{},{} @@".format(*places)]
+            lines += map(as_text, as_list(hunk.get("lines")))
         facts = {**count_changes(lines)}
-        path = as_text(result["filePath"])  # without it, a diff may look like a new file's
-        head = [f"--- {path}", f"+++ {path}"] if result["type"] == "update" else []
+        path = as_text(result.get("filePath"))  # without it, a diff may look like a new file's
+        head = [f"--- {path}", f"+++ {path}"] if result.get("type") == "update" else []
         facts["diffString"] = "\n".join(head + lines)
     elif tool == "grep":
-        where = as_text(result["mode"]).partition("_")[0]  # of the names of files
+        where = as_text(result.get("mode")).partition("_")[0]  # of the names of files
         facts = {"workspaceResults": {"": {where or "content": known_members(facts)}}}
     if tool != "shell":
-        facts.setdefault("durationMs", result["durationMs"])
+        facts.setdefault("durationMs", result.get("durationMs"))
     return facts
 
 
@@ -4254,11 +4273,11 @@ def without_numbers(text: str) -> str:
 LINE_NUMBER = regex(r"^ {0,9}[0-9]{1,9}(?:\u2192|\t)", re.MULTILINE)
 
 
-def claude_code(text: str, result: Node, *, failed: bool) -> int | None:
+def claude_code(text: str, result: dict[str, Any], *, failed: bool) -> int | None:
     """The exit status of a command, as stated beside its result or in its text."""
-    codes = [result["exit_code"], result["exitCode"]]
+    codes = [result.get("exit_code"), result.get("exitCode")]
     if text.startswith('{"') and '"exitCode"' in text:  # Amp
-        codes.append(Node(decoded(text))["exitCode"])
+        codes.append(as_object(decoded(text)).get("exitCode"))
     if failed:
         codes.append(find_code(r"\A(?:Error: )?Exit code:? (-?[0-9]{1,9})\b", text))
     if text.startswith("Command: "):  # Qwen: its output comes before the status
@@ -4289,14 +4308,14 @@ class SavedClaude(Saved, Claude):
         self.typed: list[str] = []  # slash commands that are not shown yet
         self.early: dict[str, Any] = {}  # results whose calls are saved below them, by their IDs
 
-    def read(self, line: Any) -> None:
+    def read(self, line: Node) -> None:
         kind, subtype = self.event.type, self.event.subtype
-        line = Node(as_streamed(line))
-        self.last_line = line["uuid"] or self.last_line
-        self.parent = self.caller(line)
+        own = as_streamed(line.value)
+        self.last_line = own.get("uuid") or self.last_line
+        self.parent = self.caller(own)
         alone = self.parent and not self.in_turn  # the host itself started this sub-agent
         if kind in ("assistant", "user", "tool_result") and not alone:
-            self.message(kind, line)
+            self.message(kind, own)
             return
         self.event.kind = SAVED
         if subtype == "turn_duration":
@@ -4317,11 +4336,10 @@ class SavedClaude(Saved, Claude):
         self.session = self.next_session or self.session
         super().begin(**members)
 
-    def message(self, role: str, line: Node) -> None:
-        self.cwd = line["cwd"] or self.cwd
-        hosts = (
-            role == "assistant" or self.parent or True in (line["isMeta"], line["isCompactSummary"])
-        )
+    def message(self, role: str, line: dict[str, Any]) -> None:
+        self.cwd = line.get("cwd") or self.cwd
+        marks = line.get("isMeta"), line.get("isCompactSummary")
+        hosts = role == "assistant" or self.parent or True in marks
         text = "" if hosts else prompt_text(line)
         stops = text.startswith("[Request interrupted by user")
         if text and not stops:
@@ -4343,12 +4361,12 @@ class SavedClaude(Saved, Claude):
             self.work()
         super().hear_host(text, error, failed=failed)
 
-    def follow_message(self, line: Node, message: Node) -> None:
+    def follow_message(self, line: dict[str, Any], message: dict[str, Any]) -> None:
         self.work()
         super().follow_message(line, message)
         if not self.parent:
-            self.answer_due = message["stop_reason"] == "tool_use"
-        self.use_model(message["model"] or line["model"])
+            self.answer_due = message.get("stop_reason") == "tool_use"
+        self.use_model(message.get("model") or line.get("model"))
 
     def take(self, text: str) -> None:
         """Take what a person typed: a prompt, or a slash command, which is for the agent, or which
@@ -4378,9 +4396,9 @@ class SavedClaude(Saved, Claude):
     def hear(self, _text: Any) -> None:
         """The prompt is known, and the rest is the host's."""
 
-    def returned(self, block: Node, line: Node) -> None:
+    def returned(self, block: dict[str, Any], line: dict[str, Any]) -> None:
         """A result that is saved above its call waits for it, or for the end of the turn."""
-        identity = as_text(block["tool_use_id"])
+        identity = as_text(block.get("tool_use_id"))
         if not (self.in_turn or self.parent):  # it was interrupted
             return
         if identity in self.calls or identity in self.finished:
@@ -4403,29 +4421,27 @@ class SavedClaude(Saved, Claude):
         self.take_early(*self.early)
         super().end(error, **members)
 
-    def caller(self, line: Node) -> str | None:
+    def caller(self, line: dict[str, Any]) -> str | None:
         """The call whose sub-agent a saved line belongs to: the last one that is open, unless the
         sub-agent has a file of its own."""
-        inner = line["isSidechain"] is True
+        inner = line.get("isSidechain") is True
         if self.side is None and self.event.type in ("user", "assistant"):
-            warms_up = joined_text(line["message.content"]) == WARM_UP
-            self.side = inner and not (warms_up and line["agentId"] is None)
+            warms_up = joined_text(Node(line)["message.content"]) == WARM_UP
+            self.side = inner and not (warms_up and line.get("agentId") is None)
         if not inner or self.side:
             return None
         tasks = [call.id for call in self.calls.values() if call.tool == "task"]
-        return tasks[-1] if tasks else first_text(line["agentId"], line["uuid"])
+        return tasks[-1] if tasks else first_text(line.get("agentId"), line.get("uuid"))
 
 
-def as_streamed(line: Node) -> dict[str, Any]:
-    """The members of a saved line by their names in a stream; parts of Qwen Code's messages as
-    blocks of Claude's."""
-    parts, own = line.each("message.parts"), line.value
-    if parts:
-        status = line["toolCallResult.status"]
-        content = [as_block(part, status) for part in parts]
-        own = {**own, "message": {**own["message"], "content": content}}
-    result = own.get("toolUseResult") or own.get("toolCallResult")
-    return {**own, "tool_use_result": result} if result else own
+def as_streamed(line: dict[str, Any]) -> dict[str, Any]:
+    """A saved line with parts of Qwen Code's messages as blocks of Claude's."""
+    message = as_object(line.get("message"))
+    if not (parts := Node(message).each("parts") if "parts" in message else ()):
+        return line
+    status = Node(line)["toolCallResult.status"]
+    content = [as_block(part, status) for part in parts]
+    return {**line, "message": {**message, "content": content}}
 
 
 def as_block(part: Node, status: Any) -> dict[str, Any]:
@@ -4443,19 +4459,19 @@ def as_block(part: Node, status: Any) -> dict[str, Any]:
     return {"tool_use_id": identity, "is_error": failed, "content": text}
 
 
-def prompt_text(line: Node) -> str:
+def prompt_text(line: dict[str, Any]) -> str:
     """What a person typed, by a saved line. Beside results only an interruption is theirs."""
-    content = line["message.content"]
-    if line["subtype"] is not None:  # Qwen Code's notifications
+    content = as_object(line.get("message")).get("content")
+    if line.get("subtype") is not None:  # Qwen Code's notifications
         return ""
     if isinstance(content, str):
         return without_context(content)
-    blocks = Node(content).each()
-    typed = [each for each in blocks if each["type"] in (None, "text")]
-    texts = [without_context(as_text(each["text"])) for each in typed]
-    if any(block["tool_use_id"] for block in blocks):
+    blocks = objects(content)
+    typed = [each for each in blocks if each.get("type") in (None, "text")]
+    texts = [without_context(as_text(each.get("text"))) for each in typed]
+    if any(block.get("tool_use_id") for block in blocks):
         return next((text for text in texts if text.startswith("[Request interrupted")), "")
-    shown = as_text(line["systemPayload.displayText"])
+    shown = as_text(Node(line)["systemPayload.displayText"])
     return shown or "\n".join(text for text in texts if text and not INJECTED.match(text))
 
 
@@ -5445,11 +5461,11 @@ class GrokMessages(Claude):
 
     name = "grok"
 
-    def returned(self, block: Node, _line: Node) -> None:
-        text = content_text(block["content"])
+    def returned(self, block: dict[str, Any], _line: dict[str, Any]) -> None:
+        text = content_text(block.get("content"))
         output = Node(decoded(text) if text.startswith('{"type":') else None)
-        failed = block["is_error"] is True
-        self.answer(block["tool_use_id"], **grok_answer(output, text, failed=failed))
+        failed = block.get("is_error") is True
+        self.answer(block.get("tool_use_id"), **grok_answer(output, text, failed=failed))
 
 
 GROK_TEXTS = ("output_for_prompt", "tool_output_for_prompt", "raw_output", "content", "message")
