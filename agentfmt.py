@@ -569,10 +569,11 @@ def time_in(value: str) -> int | None:
         return as_count(value)
     import datetime
 
-    with contextlib.suppress(ValueError, OverflowError):
-        iso = value.replace("Z", "+00:00")
+    iso = value.replace("Z", "+00:00")
+    try:
         return round(datetime.datetime.fromisoformat(iso).timestamp() * 1000)
-    return None
+    except (ValueError, OverflowError):
+        return None
 
 
 def elapsed(begin: Any, end: Any) -> int | None:
@@ -633,10 +634,10 @@ class Node:
 
     def __getitem__(self, path: str) -> Any:
         value = self.value
-        for name in path.split(".") if "." in path else (path,):
-            if type(value) is not dict or name not in value:
+        for name in path.split("."):
+            if type(value) is not dict:
                 return None
-            value = value[name]
+            value = value.get(name)
         return value
 
     def each(self, path: str = "") -> list[Node]:
@@ -2952,8 +2953,9 @@ class ForeignCall(Struct, gc=False):
         for name, clock in (("startedAtMs", as_time(self.started)), ("completedAtMs", ended)):
             if clock is not None:
                 call[name] = str(clock)
-        ids = {"call_id": self.id, "parent_tool_use_id": self.parent}
-        return make_line("tool_call", subtype, self.session, {"tool_call": call, **ids})
+        line = {"type": "tool_call", "subtype": subtype, "tool_call": call, "call_id": self.id}
+        ids = ("parent_tool_use_id", self.parent), ("session_id", self.session)
+        return line | {name: identity for name, identity in ids if identity is not None}
 
     def start(self) -> dict[str, Any]:
         return self.line("started", {"args": self.args()})
@@ -2983,9 +2985,10 @@ class ForeignCall(Struct, gc=False):
 
     def by_file(self) -> list[ForeignCall]:
         """The calls that it is: one, but for a patch, which is one for each of its files."""
-        args = self.args() if self.tool == "edit" else {}
-        texts = () if "path" in args else map(as_text, args.values())
-        files = [file for text in texts for file in patched_files(text)]
+        args = self.args() if self.tool == "edit" else {"path": ""}
+        if "path" in args:
+            return [self]
+        files = [file for text in map(as_text, args.values()) for file in patched_files(text)]
         ids = [f"{self.id}.{number}" for number in range(len(files))] if files[1:] else [self.id]
         return [
             replace(self, id=identity, tool=tool, arguments=args)
@@ -3035,8 +3038,8 @@ class Answer(Struct, gc=False):
     def ended(self) -> int | None:
         """When it ended, by its lines, if it doesn't state how long it took. Lines that were
         written at once don't tell."""
-        stated = [self.facts.get(name) for name in ("executionTime", "durationMs")]
-        if stated != [None, None] or self.call.overlaps:
+        stated = self.facts.get("executionTime"), self.facts.get("durationMs")
+        if stated != (None, None) or self.call.overlaps:
             return None
         return as_time(self.until) if elapsed(self.call.started, self.until) else None
 
@@ -3084,11 +3087,12 @@ def translate_tool(name: str) -> str:
 def translate_todos(given: Any) -> list[dict[str, str]]:
     """A to-do list with Cursor's members and statuses."""
     texts, listed = "content text description step title".split(), []
-    for number, todo in enumerate(Node(given).each(), 1):
-        done = todo["completed"] is True or todo["status"] == "done"
-        status = "completed" if done else as_text(todo["status"]) or "pending"
-        content = first_text(*map(todo.__getitem__, texts))
-        identity = as_word(todo["id"]) or str(number)
+    for number, todo in enumerate(objects(given), 1):
+        stated = todo.get("status")
+        done = todo.get("completed") is True or stated == "done"
+        status = "completed" if done else as_text(stated) or "pending"
+        content = first_text(*map(todo.get, texts))
+        identity = as_word(todo.get("id")) or str(number)
         listed.append(
             {"id": identity, "content": content, "status": f"TODO_STATUS_{status}".upper()}
         )
@@ -3422,7 +3426,11 @@ class Translator:
         if event.session_id:
             return str(event.session_id)
         paths = cls.names_session.get(event.type) or cls.names_session.get("", "session_id")
-        return first_text(*map(Node(details(event)).__getitem__, paths.split())) or None
+        line = Node(details(event))
+        for path in paths.split():
+            if isinstance(name := line[path], str) and name.strip():
+                return name
+        return None
 
     def translate(self, event: Event, *, strange: bool = False) -> Sequence[Event]:
         """Translate an event; one without a counterpart, or a stranger's, is returned itself."""
@@ -3434,10 +3442,10 @@ class Translator:
             kind = event.type or ""
             self.original = OriginalLine(event.raw, self.places.get(kind, ()))
             self.blank(self.fragments.get(kind, ()))
-        line = Node(details(event))
-        self.stamp = line["timestamp"]
-        if line.value and not strange:  # it isn't nested too deeply
-            self.read(line)
+        line = details(event)
+        self.stamp = line.get("timestamp")
+        if line and not strange:  # it isn't nested too deeply
+            self.read(Node(line))
         if self.stamp is not None and (self.events or not self.saved):
             self.counted.last = self.stamp
             if self.counted.first is None:
@@ -3692,8 +3700,8 @@ class Translator:
     def usage_in(self, tokens: Any) -> dict[str, int]:
         """Tokens as Cursor counts them: what was read from a cache, or written to one, is no part
         of the input."""
-        counts = {name: first_count(as_object(tokens), own) for name, own in USAGE.items()}
-        usage = known_members(counts)
+        told = as_object(tokens)
+        usage = known_members({name: first_count(told, own) for name, own in USAGE.items()})
         if self.agent in CACHE_IN_INPUT and "inputTokens" in usage:
             cached = usage.get("cacheReadTokens", 0) + usage.get("cacheWriteTokens", 0)
             usage["inputTokens"] = max(usage["inputTokens"] - cached, 0)
@@ -4026,23 +4034,27 @@ class Claude(Translator):
         say = self.say if role == "assistant" else self.hear
         if isinstance(content, str):
             say(content)
-        for block in as_list(content):
-            match block:
-                case {"tool_use_id": str()} | {"type": "tool_result"}:
-                    self.returned(block, line)  # also an assistant's: of the model's servers
-                case {"text": str(text)}:
-                    say(text)
-                case {"thinking": str(text)}:
-                    self.think(text)
-                case {"name": str(name)}:
-                    given, task = block.get("input"), task_of(name, block.get("input"))
-                    work = self.titles.get(task)
-                    self.call(block.get("id"), name, {"task_id": work} if work else given)
-                    self.last_call = self.last_call if self.parent else name
-                    if translate_tool(name) == "taskStop":
-                        self.dismissed.add(task)
-                case {"type": str()} if role == "assistant":
-                    self.silent_reason = ""  # it may be an act, of a kind that is new
+        for block in objects(content):
+            kind, answered, name = map(block.get, ("type", "tool_use_id", "name"))
+            if kind == "tool_result" or type(answered) is str:
+                self.returned(block, line)  # also an assistant's: of the model's servers
+            elif type(text := block.get("text")) is str:
+                say(text)
+            elif type(text := block.get("thinking")) is str:
+                self.think(text)
+            elif type(name) is str:
+                self.use_tool(name, block)
+            elif role == "assistant" and type(kind) is str:
+                self.silent_reason = ""  # it may be an act, of a kind that is new
+
+    def use_tool(self, name: str, block: dict[str, Any]) -> None:
+        given, tool = block.get("input"), translate_tool(name)
+        task = task_of(given) if tool in ("await", "taskStop") else ""
+        work = self.titles.get(task)
+        self.call(block.get("id"), name, {"task_id": work} if work else given)
+        self.last_call = self.last_call if self.parent else name
+        if tool == "taskStop":
+            self.dismissed.add(task)
 
     def hear_host(self, text: str, error: Any, *, failed: bool) -> None:
         """What the host writes in the model's place, an error or a notice, is neither words, answer
@@ -4191,9 +4203,9 @@ def result_beside(line: dict[str, Any]) -> dict[str, Any]:
     return as_object(saved or line.get("tool_use_result"))
 
 
-def task_of(tool: str, given: Any) -> str:
+def task_of(given: Any) -> str:
     """The ID of the task in the background that a call waits for, or stops."""
-    args = as_object(given) if translate_tool(tool) in ("await", "taskStop") else {}
+    args = as_object(given)
     return next((as_text(args[key]) for key in args if key.endswith("_id")), "")
 
 
@@ -6455,7 +6467,8 @@ class Runs:
     def go_on(self, run: Run, event: Event) -> None:
         run.events += self.lines
         run.begun = run.begun or event.type in ACT_TYPES
-        self.check_selectors(event, run.matches)
+        if self.fail_on or run.unmet:
+            self.check_selectors(event, run.matches)
 
     def check_selectors(self, event: Event, matches: Matches) -> None:
         """Note matches of --fail-on, which fail a run whatever its result says: how many, and where
