@@ -1214,7 +1214,9 @@ def line_time(event: Event) -> int | None:
     """When an event's line was written, in milliseconds since 1970, if it says so. Small numbers
     count from something else."""
     stated = event.stamp
-    if stated is None and b'"timestamp' in event.raw:
+    if stated is None:
+        if b'"timestamp' not in event.raw:
+            return None
         line = details(event)
         stated = line.get("timestamp") if line.get("timestamp_ms") is None else line["timestamp_ms"]
     at = as_time(stated)
@@ -3185,7 +3187,8 @@ class Counted:
 
     def __init__(self) -> None:
         self.tokens: dict[str, int] = {}  # of all steps, and of sub-agents
-        self.messages: dict[Any, dict[str, int]] = {}  # those of the last messages, by their IDs
+        # Those of the last messages, by their IDs: as stated, and as counted.
+        self.messages: dict[Any, tuple[Any, dict[str, int]]] = {}
         self.sizes: dict[Any, int] = {}  # characters of the last messages
         self.unknown: dict[Any, Sequence[str]] = {}  # counts that a message does not state
         self.dollars: float | None = None
@@ -3506,7 +3509,7 @@ class Translator:
             new.text = text
         elif maker.event_type is SpokenEvent:
             new.message = Message(text)
-        if not (maker.encodes or kind == "user"):  # whose images are read there
+        if self.original or not (maker.encodes or kind == "user"):  # that may hold images
             return new
         ids = b"" if parent is None else b',"parent_tool_use_id":%b' % encode_json(parent)
         if self.session is not None:
@@ -3711,12 +3714,13 @@ class Translator:
         """Add the tokens of a message, less those that a line of it stated before, and its dollars;
         returns its tokens."""
         counted = self.counted
-        before = counted.messages.get(identity, {})
-        usage = before | self.usage_in(tokens)
-        for name, count in usage.items():
-            counted.tokens[name] = counted.tokens.get(name, 0) + count - before.get(name, 0)
-        if identity is not None:
-            remember(counted.messages, identity, usage)
+        stated, usage = counted.messages.get(identity, (None, {}))
+        if tokens != stated:  # nearly always its lines state the same
+            before, usage = usage, usage | self.usage_in(tokens)
+            for name, count in usage.items():
+                counted.tokens[name] = counted.tokens.get(name, 0) + count - before.get(name, 0)
+            if identity is not None:
+                remember(counted.messages, identity, (tokens, usage))
         if (dollars := as_dollars(cost)) is not None:
             counted.dollars = (counted.dollars or 0) + dollars
         return usage
@@ -3891,7 +3895,7 @@ class Claude(Translator):
         kind, subtype = self.event.type, self.event.subtype
         self.parent = self.event.parent_tool_use_id
         if kind == "stream_event":
-            self.stream(line["event"])
+            self.stream(line.value.get("event"))
         elif kind in ("assistant", "user"):
             self.message(kind, line.value)
         elif kind == "result":
