@@ -905,11 +905,11 @@ LEFT_SECONDS = 1  # for what a command has started, and its pipe, once the comma
 
 
 class Activity(NamedTuple):
-    """What a stream shows so far. ``calls``: what each open call is about. ``background``: names of
-    what runs there. ``over``: how many runs have ended, or 0 while one is open."""
+    """What a stream shows so far. ``calls``: what each open call is about. ``background``: what
+    runs there. ``over``: how many runs have ended, or 0 while one is open."""
 
     calls: Mapping[int, Callable[[], str]]
-    background: Sequence[str]
+    background: Sequence[Callable[[], str]]
     over: int
 
 
@@ -990,7 +990,8 @@ class Limits(Struct, eq=False):
             took = f"{self.max_call:g} s"
             yield self.since[longest] + self.max_call, f"{calls[longest]()} did not end in {took}"
         if self.max_idle is not None and not calls:
-            still = f", and in the background: {', '.join(background)}" if background else ""
+            named = ", ".join(name() for name in background)
+            still = f", and in the background: {named}" if named else ""
             took = f"{self.max_idle:g} s"
             yield self.heard + self.max_idle, f"silent for {took} with no call open{still}"
         if (STAYED, over) in self.since:
@@ -2675,15 +2676,15 @@ class Reader:
         """The lines of a frame with their events; whoever takes them counts those that pass."""
         if isinstance(frame, tuple):
             return [self.reject(*frame)]
-        return self.events_of(lines_of(frame))
+        return self.events_of(frame)
 
-    def events_of(self, lines: list[bytes]) -> Iterable[tuple[bytes, Any]]:
+    def events_of(self, frame: bytes) -> Iterable[tuple[bytes, Any]]:
         """The lines of a block with their events, decoded all at once where that is possible."""
-        expected = self.decide()
+        expected, lines = self.decide(), lines_of(frame)
         if expected != BARE and (expected or self.named):
             return self.read_one_by_one(lines)
         try:  # msgspec doesn't validate the strings that it skips
-            b"".join([line for line in lines if not line.isascii()]).decode()
+            frame.decode()
             with spare_levels():
                 events = [*map(self.decode, lines)]
         except DECODE_ERRORS:
@@ -3043,7 +3044,8 @@ class Answer(Struct, gc=False):
         stated = self.facts.get("executionTime"), self.facts.get("durationMs")
         if stated != (None, None) or self.call.overlaps:
             return None
-        return as_time(self.until) if elapsed(self.call.started, self.until) else None
+        first, last = as_time(self.call.started), as_time(self.until)
+        return None if first is None or last is None or first >= last else last
 
     def ending(self) -> tuple[str, int | None, str]:
         """Cursor's variant of its result, its exit status, and why it failed. What counts, in this
@@ -6995,9 +6997,12 @@ class Sessions:
             for call in run.calls.values()
         }
         sessions = self.table.values()
-        background = [name for one in sessions for name in one.translator.in_background()]
-        shown = [self.runs.redacted(name, "command") for name in background]
-        return Activity(calls, shown, 0 if runs else self.file.runs)
+        background = [
+            functools.partial(self.runs.redacted, name, "command")
+            for one in sessions
+            for name in one.translator.in_background()
+        ]
+        return Activity(calls, background, 0 if runs else self.file.runs)
 
     def open_runs(self) -> Iterator[Run]:
         return (session.run for session in self.table.values() if session.run)
