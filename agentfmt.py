@@ -13604,8 +13604,7 @@ def convert(
     sums = counts or any(each.sums for each in writers)
     own = redaction if to == "stream-json" else None  # of lines that leave as they came
     strict = ",".join(sorted(own.classes - {"paths"})) if own else ""
-    converts = to == "cursor"
-    prints = to == "stream-json", converts, converts or redaction is not None, own is not None
+    prints = to == "stream-json", to == "cursor", to == "cursor" or bool(redaction), bool(own)
     sessions = Sessions(dialect, EventMaker(kind, *prints, unread, silent, sums, strict), runs)
     redactor = Redactor(redaction, kind, max_wait) if redaction else None
     shortener = Shortener(max_event, reporter) if max_event else None
