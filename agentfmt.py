@@ -4356,8 +4356,7 @@ class SavedClaude(Saved, Claude):
 
     def message(self, role: str, line: dict[str, Any]) -> None:
         self.cwd = line.get("cwd") or self.cwd
-        marks = line.get("isMeta"), line.get("isCompactSummary")
-        hosts = role == "assistant" or self.parent or True in marks
+        hosts = role == "assistant" or self.parent or True in map(line.get, HOSTS_MARKS)
         text = "" if hosts else prompt_text(line)
         stops = text.startswith("[Request interrupted by user")
         if text and not stops:
@@ -4510,6 +4509,7 @@ def without_context(text: str) -> str:
 CONTEXT = regex(
     r"(?s)<(ide_[a-z_]{1,40}|system-reminder)>(?:(?!<(?:ide_|system-reminder>)).)*</\1>"
 )
+HOSTS_MARKS = ("isMeta", "isCompactSummary")
 WARM_UP = "Warmup"  # what the host asks a sub-agent of its own, in the file of the session
 # What the host adds to what a person typed.
 SLASH_COMMAND = regex(r"/[\w:-]+(?: [^\n]*)?\Z")  # typed, as versions of 2026 save it
