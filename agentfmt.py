@@ -12294,12 +12294,14 @@ class Document(Follower):
     def tell(
         self, part: Chapter, kind: str, text: str, at: int | None, images: Sequence[str] = ()
     ) -> None:
+        # Claude repeats a prompt when it has begun to answer.
+        first = kind == "asked" and {each.kind for each in part.steps} <= {"said", "thought"}
         if kind != "thought":
-            part.title = part.title or title_of(text)
+            part.title = title_of(text) if first else part.title or title_of(text)
         step = Step(kind=kind, text=shorten_text(text, MAX_WORDS), at=at)
         step.images = [*map(self.picture, images)]
         if text or images:
-            self.put(part, step)
+            self.put(part, step, first=first)
 
     def notice(self, part: Chapter, act: Action) -> None:
         """Add a notice; waits in a row are one."""
@@ -12337,9 +12339,9 @@ class Document(Follower):
         if len(self.chapters) > max(self.room // LEAST_CHAPTER, 2):
             self.drop()
 
-    def put(self, part: Chapter, step: Step) -> None:
+    def put(self, part: Chapter, step: Step, *, first: bool = False) -> None:
         """Keep a step. What there will be no room for is left out."""
-        part.steps.append(step)
+        part.steps.insert(0 if first else len(part.steps), step)
         self.size += step.size
         if self.size > 2 * self.room:
             self.fit(self.room / self.size)
@@ -13234,7 +13236,6 @@ class Otlp(Follower):
     options = Writer.options | {"messages", "messages all"}
 
     def begin(self, run: Run) -> Trace:
-        self.contents = self.view.messages == "all"
         found = TRACEPARENT.fullmatch(os.environ.get("TRACEPARENT", ""))
         return Trace(run, (found[1], found[2]) if found else None)
 
@@ -13279,7 +13280,7 @@ class Otlp(Follower):
             "process.exit.code": call.exit_code,
             "agentfmt.tool": call.tool,
         }
-        if self.contents:
+        if self.view.messages == "all":
             fields["gen_ai.tool.call.arguments"] = encode_json(call.arguments).decode()
             fields["gen_ai.tool.call.result"] = call.returned[:MAX_WORDS] or None
         ids = trace.id_of(identity), above
@@ -13304,7 +13305,7 @@ class Otlp(Follower):
             "agentfmt.cost_usd": stated.get("cost_usd"),
             "agentfmt.turns": stated.get("turns"),
         }
-        if self.contents:
+        if self.view.messages == "all":
             reason = "error" if failure else "stop"
             fields["gen_ai.input.messages"] = messages_of(trace.told["asked"], role="user")
             fields["gen_ai.output.messages"] = messages_of(

@@ -573,6 +573,20 @@ def test_the_answer_goes_before_actions(actions: int) -> None:
         assert actions == 10 or " steps" in text
 
 
+def test_a_prompt_stands_before_its_answer() -> None:
+    """Also where an agent repeats it when it has begun to answer; others stand where they came."""
+    claude: Any = {"cwd": "/w", "model": "m", "tools": [], "permissionMode": "default"}
+    use = {"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "ls"}}
+    calls = event("assistant", message={"role": "assistant", "content": [use]})
+    which, more = (event("user", message=message(text, "user")) for text in ("Which?", "And?"))
+    lines = assistant("It is late."), which, calls, more, assistant("Yes.")
+    text = report(b"".join((event("system", subtype="init", **claude), *lines, result())))
+    assert text.startswith(
+        "<h3>✅ claude: succeeded</h3>\n\n<blockquote>Which?</blockquote>\n\nYes."
+    )
+    assert "<blockquote>And?" in text.partition("It is late.")[2]
+
+
 def test_the_verdict_is_there_if_nothing_else_fits() -> None:
     data = run_of(user(), *many(10), assistant("word " * 500), is_error=True, result="no " * 200)
     text = report(data, "--max-report", "900")
