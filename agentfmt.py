@@ -7841,11 +7841,12 @@ STARTS_BEHIND = {
     "cmd": "(?i)//?[ck]", "gdb": "--args",
 }  # fmt: skip
 VERB = r"(?:run|exec|x|dlx|tool|compose|[0-9.]+[smhd]?)"  # before a program, or a time
+DOCKERS = "docker podman nerdctl docker-compose podman-compose".split()
 # Behind these, or their verb, comes the name of a host, a container, a file, or a time first.
 PLACES = {
     **dict.fromkeys(
-        "ssh chroot gosu su-exec mosh flock docker podman nerdctl docker-compose "
-        "podman-compose kubectl oc lxc incus at aws-vault".split(), r"\S+",
+        [*DOCKERS, *"ssh chroot gosu su-exec mosh flock kubectl oc lxc incus at aws-vault".split()],
+        r"\S+",
     ),
     "timeout": r"(?<!\d )(?<!\d[smhd] )\0\S+",
     **dict.fromkeys(("su", "runuser"), r"(?<!c )(?<!d )\S+(?= -| \Z)"),
@@ -7856,11 +7857,8 @@ VALUED = {
     **dict.fromkeys(("python", "py", "pypy"), "-[WX]"),
     "strace": "-[aeEopsu]", "exec": "-a", "time": "-[fo]", "command": "(?!)", "doas": "-[Cu]",
     "sh": "[-+][a-zA-Z]*[oO]|--(?:rc|init-)file", "timeout": "-[ks]", "su": "-[sgG]",
-    **dict.fromkeys(
-        "docker podman nerdctl docker-compose podman-compose".split(),
-        "-[acefhlmpuvw]|--(?:env|env-file|volume|workdir|name|user|file|network|memory|platform"
-        "|gpus|mount)",
-    ),
+    **dict.fromkeys(DOCKERS, "-[acefhlmpuvw]|--(?:env|env-file|volume|workdir|name|user|file"
+                    "|network|memory|platform|gpus|mount)"),
     **dict.fromkeys(("kubectl", "oc"), "-[cn]|--(?:container|namespace|context)"),
     **dict.fromkeys(("hatch", "pixi"), "-[ep]|--env(?:ironment)?|--project"),
     "poetry": "-[CP]|--(?:directory|project)",
@@ -8188,19 +8186,20 @@ MEANT = (
     (rf"(?!{SEVERAL}\Z)(?:(?:tool|type)(!?)=(?!=)|(?!{KEY}!?=))([^=]*[\s^$:][^=]*)",
      r"command\1=\2"),
     (r"(command!?=)/(.*)/[a-z]?", r"\1^\2"),
-    (r"(command!?=(?!=).*)\*\$", r"\1*"),
+    (r"((?:command|path)!?=(?!=).*)\*\$", r"\1*"),
+    (r"(path!?=.*)\$", r"\1"),
+    (r"(path!?=(?:.*?(?=\$))?)(?:~(?=/)|\$\w+|\$\{\w+\})(.*)", r"\1*\2"),
     (r"(command!?=)(?!=)\^?(.*)\$", r"\1=\2"),
-    (r"(command!?=)\^(.*?)[.:]?\*?", r"\1\2*"),
+    (r"((?:command|path)!?=)\^(.*?)[.:]?\*?", r"\1\2*"),
     (r"(command!?=(?!=).*?)(?:\\ |\\s[+*]?)(.*)", r"\1 \2"),
-    (r"(command!?=(?!=).*?)(?:\.\+|(?<=[\w=])[.:]\*|\[[^]]*\]\+)(.*)", r"\1*\2"),
-    (r"(command!?=(?!=).*?)\\(?:b|([*?]))(.*)", r"\1\2\3"),
+    (r"((?:command|path)!?=(?!=).*?)(?:\.\+|(?<=[\w=])[.:]\*|\.\*(?=\\)|\[[^]]*\]\+)(.*)",
+     r"\1*\2"),
+    (r"((?:command|path)!?=(?!=).*?)\\(?:b|([*?.]))(.*)", r"\1\2\3"),
 )  # fmt: skip
 # What could match nothing, and why.
 MISTAKES = (
     (r"[\"'].*|.*[\u200b-\u200f\u2060\ufeff\x00-\x1f].*|command!?=(?!=).*[\"'`“”‘’].*",
      "no quotes inside a selector, and nothing that can't be seen: leave them out"),
-    (r"path!?=(?:~/|.*\$[\w{]|\^|.*\\\.|.*\$\Z).*",
-     "a path is a glob, without ~, variables, or expressions: write * for one"),
     (rf"command!?=(?!=).*(?:[|;<>](?!\])|&&).*|{KEY}!?=.*\{{[^}}]*|"
      r"(?!(?:path|target|command|parent|session)!?=).*\|.*", "no | && ; < > and braces: repeat the "
      'option for "or", for a part of a line give its command; for a sign within quotes write [|]'),
@@ -14466,15 +14465,13 @@ def describe_error(error: click.ClickException | ImportError | OSError) -> str:
 
 PACKAGES = {"re2": "google-re2", "markdown_it": "markdown-it-py"}  # what has another module
 # Options of other programs -> agentfmt's.
-OPTION_HINTS = dict.fromkeys(("--output-format", "--format"), "--to FORMAT, such as -t json")
-OPTION_HINTS |= dict.fromkeys(("--output", "-o"), "> FILE, such as -t html > x.html")
-OPTION_HINTS |= {
-    "--agent": "--from AGENT",
-    "--filter": "--only SELECTOR",
-    "--timeout": "--max-time",
-}
-OPTION_HINTS |= {"--session": "--only session=NAME", "--last": "--only run=-1"}
-OPTION_HINTS |= {f"--{to}": f"--to {to}" for to in WRITERS}
+OPTION_HINTS = {
+    **dict.fromkeys(("--output-format", "--format"), "--to FORMAT, such as -t json"),
+    **dict.fromkeys(("--output", "-o"), "> FILE, such as -t html > x.html"),
+    "--agent": "--from AGENT", "--filter": "--only SELECTOR", "--timeout": "--max-time",
+    "--session": "--only session=NAME", "--last": "--only run=-1",
+    **{f"--{to}": f"--to {to}" for to in WRITERS},
+}  # fmt: skip
 
 
 gc.enable()
