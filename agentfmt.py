@@ -2927,6 +2927,8 @@ FAILURES = {
     "timeout": regex(
         r"(?i)Command (?:timed out|was automatically cancelled)|timeout\b"
         r"|(?:Error: )?Exit code (?:124|137|143)\n(?s:.*\n)?Command timed out after "
+        r"|(?s:.*\n)Command (?:timed out after [0-9.]+ seconds|killed by timeout \([0-9.]+s\))\Z"
+        r"|Command killed by timeout \("
     ),
     "fileNotFound": regex(r"(?i)(?:File|Path)[ _](?:does not exist|not[ _]found)|.{0,200}ENOENT"),
 }
@@ -5026,7 +5028,7 @@ class Droid(Translator):
     name = "droid"
     named_ends = frozenset(("completion",))
     names_session: ClassVar = {"": "sessionId"}
-    exit_code = r"\[Process exited with code (-?[0-9]{1,9})\]\s*\Z"
+    exit_code = r"(?m)^\[Process exited with code (-?[0-9]{1,9})\]\s*\Z"
     thought: Any = None  # the last thought's ID: a thought may come twice
     failed = False  # the loop stated its error; the command only repeats it
 
@@ -5086,7 +5088,7 @@ class Copilot(Saved):
     )
     saved = False  # until a line shows it
     clocks = True
-    exit_code = r"\n?<(?:exited|[^<>\n]{1,99} completed) with exit code (-?[0-9]{1,9})>\s*\Z"
+    exit_code = r"(?:\A|\n)<(?:exited|[^<>\n]{1,99} completed) with exit code (-?[0-9]{1,9})>\s*\Z"
     of_run = ("summary",)
     streamed: Any = None  # the message whose deltas came
     summary: Any = None  # the answer, unless words follow
@@ -5237,7 +5239,7 @@ class Pi(Saved):
     stopped = False  # the last line ended the last turn: some versions add no agent_end
     failures = ("error", "aborted")
     saved = False  # until a line shows it
-    exit_code = r"Command exited with code (-?[0-9]{1,9})\s*\Z"
+    exit_code = r"(?:\A|(?<=\n\n))Command exited with code (-?[0-9]{1,9})\s*\Z"
 
     def read(self, line: Node) -> None:
         kind, message = self.event.type, Node(line["message"])
@@ -5370,7 +5372,7 @@ class Kimi(Saved):
 
     name = "kimi"
     named_late = True
-    exit_code = r"Command failed with exit code: (-?[0-9]{1,9})\.?\s*\Z"
+    exit_code = r"(?m)^Command failed with exit code: (-?[0-9]{1,9})\.?\s*\Z"
     saved = False  # until a line shows it
     states_end = False
 
