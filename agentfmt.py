@@ -7700,7 +7700,8 @@ def inner_words(program: str, rest: Sequence[str]) -> Iterator[tuple[int, str]]:
     first = next((at for at in inner if at >= known), NOWHERE)
     for at in inner:
         is_line, is_known = ENDS_WORD.search(rest[at]), base_name(rest[at])[:1] != UNKNOWN
-        if at == first or (program in MANY_LINES if is_line else is_known):
+        lines = program in MANY_LINES or (program, rest[at - 1]) in SCRIPT_BEHIND
+        if at == first or (lines if is_line else is_known):
             yield at, "" if at == known else f"{program} {rest[min(known, at)]}"
 
 
@@ -7711,7 +7712,9 @@ def scripts_of(program: str, rest: Sequence[str], hidden: str, fed: Fed) -> Iter
         yield from read_input(" ".join(rest) if len(rest) < MAX_INNER else UNKNOWN, hidden)
     elif plain_name(program) in SHELL_NAMES:
         known = count_known(program, rest)
-        at = next((at for at in range(known, len(rest)) if rest[at][:1] not in "-+"), len(rest))
+        flag = next((at for at, word in enumerate(rest) if SCRIPT.fullmatch(word)), 0)
+        behind = range(max(known, flag), len(rest))
+        at = next((at for at in behind if rest[at][:1] not in "-+"), len(rest))
         options, script = rest[:at], "".join(rest[at : at + 1])
         if any(map(SCRIPT.fullmatch, options)):
             why = f"{program} {rest[known]}" if known < at else ""
@@ -7722,7 +7725,7 @@ def scripts_of(program: str, rest: Sequence[str], hidden: str, fed: Fed) -> Iter
             yield from read_input(fed or UNKNOWN, hidden)
     elif fed is not None and program != "xargs" and first_inner(program, rest) < NOWHERE:
         known = count_known(program, rest)
-        yield from read_input(fed, hidden) if known == len(rest) else ()
+        yield from read_input(fed, hidden) if known == len(rest) or program == "at" else ()
 
 
 def read_input(script: str, hidden: str) -> Iterator[ShellCommand]:
@@ -7818,6 +7821,7 @@ MANY_LINES = frozenset(  # any word of theirs may be a line
     "ssh watch parallel sem trap tmux screen hyperfine at batch cmd pwsh powershell flock script "
     "su runuser sg".split()
 )
+SCRIPT_BEHIND = [*itertools.product(("npx", "npm"), ("-c", "--call"))]
 # Programs that start what their words say.
 STARTERS = frozenset(
     "sudo doas env timeout time nice ionice stdbuf exec xargs strace ltrace flock command "
