@@ -2083,6 +2083,9 @@ NOTICES = ("task_notification", "warning", "blocked")  # subtypes of events that
 RECONNECTING = "Reconnecting..."  # how Codex says that it tries again
 
 
+WENT_WELL = ("", "completed", "success")  # statuses of background tasks
+
+
 def notice_action(event: Event) -> Action | None:
     """The action that the end of a background task becomes, a warning, what the agent needs of
     somebody, or that it tries again to reach its model, unless its line is untranslated."""
@@ -2098,7 +2101,7 @@ def notice_action(event: Event) -> Action | None:
         label, blocked = (event.subtype or "").capitalize(), event.subtype == "blocked"
         return Action(label, message, failed=blocked, running=not blocked)
     status, took = as_text(notice["status"]), as_count(notice["duration_ms"])
-    failed = status not in ("", "completed", "success")
+    failed = status not in WENT_WELL
     what = "background task" if notice["title"] else "subagent"
     label = f"{'Failed to finish' if failed else 'Finished'} {what}"
     time = "" if took is None else format_duration(took)
@@ -2932,6 +2935,11 @@ FAILURES = {
     ),
     "fileNotFound": regex(r"(?i)(?:File|Path)[ _](?:does not exist|not[ _]found)|.{0,200}ENOENT"),
 }
+# The same words as MCP servers begin with, too, whatever the agent thought of the call.
+SERVERS_WORDS = regex(
+    r"(?i)(?:permission[ _])?denied\b|(?:timeout|declined|rejected)\b(?! by (?:the )?user)"
+    r"|(?:File|Path)[ _]|.{0,200}ENOENT"
+)
 OVERWRITTEN_FILE = regex(
     r"(?i)Successfully overwr|(?:The )?File [^\n]{1,2000}? has been (?:updated|overwritten)"
 )
@@ -3060,9 +3068,10 @@ class Answer(Struct, gc=False):
         if stated and not (self.failed and FAILURES["timeout"].match(text)):
             return "failure" if code else "success", code, ""
         tagged = ERROR_TAG.match(text)
-        said = (as_text(self.kind), tagged[1] if tagged else text)
-        variants = (name for word in said for name, rule in FAILURES.items() if rule.match(word))
-        return next(variants, "error"), None, said[1]
+        kind, why = as_text(self.kind), tagged[1] if tagged else text
+        words = [kind] if self.call.tool == "mcp" and SERVERS_WORDS.match(why) else [kind, why]
+        variants = (name for word in words for name, rule in FAILURES.items() if rule.match(word))
+        return next(variants, "error"), None, why
 
 
 def patched_files(patch: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -13115,8 +13124,8 @@ class CallTable(Table):
         key = event.session_id, event.call_id
         if event.subtype == "task_notification" and key in self.going:
             row, status = self.going.pop(key), as_text(details(event).get("status"))
-            stopped = status in ("stopped", "killed")
-            self.add(row | ({"status": "error", "outcome": status} if stopped else {}))
+            failed = {"status": "error", "outcome": status}
+            self.add(row if status in WENT_WELL else row | failed)
 
     def did(self, _kept: Record, call: FinishedCall, going: int = 0) -> None:
         row, key = self.row(call), (call.event.session_id, call.event.call_id)

@@ -456,6 +456,8 @@ def test_mended_rows(names: str, wanted: list[Line]) -> None:
 
 
 def test_a_command_that_was_stopped_in_the_background_failed() -> None:
+    (row,) = convert(STREAMS["claude-background-command"].data, "-t", "calls").objects
+    assert (row["status"], row["outcome"]) == ("error", "failed")
     path = os.path.join(SHARED, "faults6", "claude-background-command-killed.ndjson")
     if not os.path.exists(path):
         pytest.skip("no samples beside the checkout")
