@@ -7828,7 +7828,7 @@ SCRIPT = regex("-[a-zA-Z]*[cC][a-zA-Z]*|--(?:session-)?commands?")  # precedes t
 JOINING = ("eval", "iex", "Invoke-Expression")  # their words make one script
 MANY_LINES = frozenset(  # any word of theirs may be a line
     "ssh watch parallel sem trap tmux screen hyperfine at batch cmd pwsh powershell flock script "
-    "su runuser sg".split()
+    "su runuser sg entr watchexec nodemon mosh".split()
 )
 SCRIPT_BEHIND = [*itertools.product(("npx", "npm"), ("-c", "--call"))]
 # Programs that start what their words say.
