@@ -6205,6 +6205,7 @@ class Run:
         self.number = 0  # of the runs that begin in its FILE, from 1
         self.from_end = ""  # the same from -1, where runs are counted beforehand
         self.begun = self.ended = False  # begun: after its init, or its first act
+        self.has_act = False
         self.events = 1  # lines that were read
         self.succeeded = False
         self.agent = "cursor"
@@ -6241,7 +6242,7 @@ class Run:
     @property
     def is_more_than_an_end(self) -> bool:
         """More than the end, or the head, of a run."""
-        return self.begun or self.events > 1
+        return self.has_act or self.events > 1
 
     def __str__(self) -> str:
         return f"{self.name if self.label else 'run'} ({self.where})"
@@ -6374,6 +6375,8 @@ class Runs:
         if kind == INIT:
             event.run.begun = True
             event.run.cwd = first_text(details(event).get("cwd"))
+        elif kind == ACT:
+            event.run.has_act = True
         elif kind == END:
             self.judge(session, event)
 
