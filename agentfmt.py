@@ -8626,7 +8626,7 @@ cookie  (?:TRUE|FALSE) \h+/\S*\h+(?:TRUE|FALSE)\h+[0-9]+\h+<pairs>\h+([^\s"'\\]{
 bearer-token  ^(?i:bearer) \h+([A-Za-z0-9._~+/=-]{16,})
 authorization  (?i:authorization) ["'\\]*\h*[:=]\h*["'\\]*(?i:(?:bearer|basic|token|digest|apikey|negotiate)\h+)([^\s"'\\,]+)
 command-password  ^curl (?:[^|;&\n]|\\\n)*\h(?:-\w*[uU]|--user|--proxy-user)(?:\h|=)*["'\\]*(?:[^\s:@"'$<]+(?:@[\w.-]+)?)?["'\\]*:<pw>
-command-password  ^curl <to>--oauth2-bearer(?:\h+|=)<pw>  ^redis-cli <to>-a\h+<pw>  ^openssl <to>-(?:k\h+|pass(?:in|out)\h+["'\\]*pass:)<pw>
+command-password  ^curl <to>--oauth2-bearer(?:\h+|=)<pw>  ^redis-cli <to>-a\h+<pw>  ^openssl <to>-(?:k\h+|pass(?:in|out)?\h+["'\\]*pass:)<pw>
 command-password  ^(?:(?i:psexec)|sshpass|user(?:add|mod)|(?:az|docker|podman|registry)\h+login|twine\h+upload|mongo\w*|cqlsh|snowsql|cypher-shell|rabbitmqadmin|rdesktop|security\h+unlock-keychain) <to>-p\h*<pw>
 command-password  ^(?:sqlcmd|bcp|unzip|zip|mosquitto_[ps]ub|ipmitool|security\h+import) <to>-P\h*<pw>  ^(?:ldap(?:search|add|modify|delete|whoami|passwd)|security\h+add-\w+-password) <to>-w\h*<pw>
 command-password  ^(?:7z|mysql|mariadb) (?:-?dump|-?admin)?[^|;&\n]*(?:\h|["'])-p<pw>  ^machine \h+[^\s\\]+<gap>login\h+[^\s\\]+<gap>password\h+<pw>
@@ -8939,7 +8939,7 @@ MAKES_IT = regex(r"_*(?i:create|find|generate|get|load|make|parse|read|split)(?:
 # The names that are written in some forms; a call that makes or gets one takes what it is for.
 SUITS: dict[str, Callable[[str], object]] = {
     "option": lambda name: name.startswith("-"),
-    "variable": lambda name: name.isupper() or name.startswith("ansible_"),
+    "variable": lambda name: name.removeprefix("-e").isupper() or name.startswith("ansible_"),
     "column": lambda name: not name.startswith("-"),
     "call": lambda name: not MAKES_IT.match(name),
     "authorization": lambda name: name.lower().endswith("authorization"),
@@ -8982,6 +8982,8 @@ block           line      mixed   (?:[ \t]+[\w:.-]+[ ]?=[^<>\n]{0,80})?><N><H>  
 option          value     human   (?:<Q>,<H>|[ \t]+|\\+t)<P>                    --password «<16 hex>»         --token string
 option          value     human   <Q>,?<H><N><H>(?:-[ ])?<P>                   "--password",·"«<16 hex>»"         "--token",·"string"
 variable        blank     any       =<P>                                          CI_TOKEN=«vbnmlkjhzq»           PASSWORD=$X
+set             blank     any       [ \t]+<P>                                      set -x CI_TOKEN «vbnmlkjhzq»      set -x PASSWORD $X
+set in Windows  blank     any       (?:[ \t]*=|\\*[\"'],)[ \t]*\\*[\"']         $env:CI_TOKEN = "«vbnmlkjhzq»"    $env:PASSWORD = "$X"
 property        line      word      =                                             db.password=«<12 alnum>»          db.password=$X
 yaml            line      word    <Q>\*{0,2}(?:<H>|\xc2\xa0)(?::(?:[ \t]|\\+t)|=>|\xe2\x86\x92|\\+u2192)<H><Y>      password: «<12 alnum>»          password: null
 next            value     human   :<H>(?:[|>]-?)?<H><N><H><N>?<H><P>          password: |·«<24 hex>»        password:·next: x
@@ -9004,18 +9006,23 @@ LINE_END = regex(
     rb"[\"'`,;]?[ \t]*(?:(?:#|//|--)[^\n]*)?(?:$|\r?\n|\\+[rn]|(?!'[a-z]{1,2}[ ])[\"'`\\])"
 )
 AFTER_QUOTE = regex(rb"[ \t]*(?:[,)\]};%+:?]|\|\||\.[A-Za-z$]|$)", re.MULTILINE)
+LETTER = rb"\\+u(?!00[0-7])[0-9a-fA-F]{4}"  # beyond ASCII, as JSON spells it
 # An ampersand separates pairs, commands and entities, or is part of a value.
 UNQUOTED = regex(
-    rb"(?![@bBfFrRuU]{1,2}[\"'`])(?:[^\s\"'`,;)}\]<>&|\\]|\\[!#$&*]"
-    rb"|&(?![\w.%~\[\]-]*=|#?\w+;|[^\w!#$%@^*?+-]|\Z))+"
+    rb"(?![@bBfFrRuU]{1,2}[\"'`])(?:%b|[^\s\"'`,;)}\]<>&|\\]|\\[!#$&*]" % LETTER
+    + rb"|&(?![\w.%~\[\]-]*=|#?\w+;|[^\w!#$%@^*?+-]|\Z))+"
 )
 # Behind them, and behind a quote or a backslash that is within a word, a password goes on.
 TO_BLANK = regex(
-    rb"(?![@bBfFrRuU]{1,2}[\"'`])[^\s\"'`\\](?:[^\s\"'`\\,;&]|[,;&](?![\w.-]+=)"
-    rb"|\\[^\s\"'`\\nrtux]|\\?[\"'`](?=[\w!#$%^*@?~])(?![\w.-]*[=:]|[\w.-]*[\"'`]))*"
+    rb"(?![@bBfFrRuU]{1,2}[\"'`])(?:%b|[^\s\"'`\\])(?:%b|[^\s\"'`\\,;&]"
+    % (LETTER, LETTER)
+    + rb"|[,;&](?![\w.-]+=)|\\[^\s\"'`\\nrtux]"
+    rb"|\\?[\"'`](?=[\w!#$%^*@?~])(?![\w.-]*[=:]|[\w.-]*[\"'`]))*"
 )
 WORD_REST = regex(
-    rb"(?:(?:[,;)}\]&>\"']|\\(?![nrtux])){1,2}[\w!#$%^*@?~+-]+)+(?=\\+[nr]|\\*[\"'`]|[,;)]?(?:\s|\Z))"
+    rb"(?:[{(\[<][\w!#$%^*@?~+-]+[>\])}]"
+    rb"|(?:[,;(){}\[\]<>&\"'`]|\\(?![nrtux])){1,2}[\w!#$%^*@?~+-]+)+"
+    rb"(?=\\+[nr]|\\*[\"'`]|[,;).]?(?:\s|\Z)|;[\w.-]+(?:[ ][\w.-]+)*=)"
 )
 DIGIT = regex(rb"[0-9]")
 ELEMENT = regex(rb"(?![\"'`][.,)+])[^<>\n]+(?=\\?</)")
@@ -9251,7 +9258,7 @@ NO_SECRET = [
 too short                 .{0,2}                                                      ab
 a number                  [+-]?[0-9][0-9_]{0,14}|0[xX][0-9a-fA-F]{1,16}[uUlL]{0,3}|0b[01_]+  0xdeadbeefUL
 a time, a range           [+-]?[0-9]+[.,:TZ-][0-9.,:TZeE+-]*                          2026-01-04T10:20:30Z
-a size                    [0-9.]+(?:px|r?em|pt|vh|vw|m?s|%)                           120px
+a size                    [0-9.]+(?:px|r?em|fr|pt|vh|vw|m?s|%)                           120px
 bytes in hex              (?:\\*x[0-9a-fA-F]{2}){1,8}                                 \x00\x7f
 a sum                     \s*\+(?: .*|[\w.]+\+)                                       +name+
 one character             (?P<one>.)(?P=one)*                                         zzzzzz
@@ -9273,7 +9280,7 @@ nobody                    -?(?i:anonymous)@?[\w.]*                              
 what it is the ID of      (?:uuid|file|id|object)=.*                                  id=7f
 an elision, an example    .*(?:\.\.\.|…|\*{3}|[xX•]{5}|EXAMPLE|(?i:abcdefghijkl)).*   sk-ab...yz
 a type, nothing           (?i:true|false|null|none|nil|undef(?:ined)?|yes|no|str|string|text|bool|int|integer|number|value|boolean|float|bytes|void)\??  undefined
-what is said of one       (?i:(?:in|un)?(?:correct|valid|changed|set)|missing|mis-?match(?:ed)?|wrong|expired|empty|blank|hidden|redacted|(?:not[ ])?(?:accepted|allowed|found|provided|given|matching)|denied|rejected|refused|failed|failure|success|ok(?:ay)?|unknown|enabled|disabled|updated|protected|encrypted|masked|needed|erforderlich|falsch|ung(?:ü|ue)ltig|fehlt|leer|requise|obligatoire|incorrecto?|inv[aá]lid[ao])[.!]?  mismatch
+what is said of one       (?i:(?:in|un)?(?:correct|valid|changed|set)|missing|mis-?match(?:ed)?|wrong|expired|empty|blank|hidden|redacted|(?:not[ ])?(?:accepted|allowed|found|provided|given|matching)|denied|rejected|refused|failed|verified|match(?:es|ed)|weak|strong|pending|locked|forgotten|prompt|auto|failure|success|ok(?:ay)?|unknown|enabled|disabled|updated|protected|encrypted|masked|needed|erforderlich|falsch|ung(?:ü|ue)ltig|fehlt|leer|requise|obligatoire|incorrect[oa]|inv[aá]lid[ao])[.!]?  mismatch
 the end of a parameter    ;?[a-z]+=                                                   ;name=
 a reference               (?:workspace|npm|link|catalog|arn|urn|env|file|vault|ssm):.*  env:GITHUB_TOKEN
 a rule for a form         (?:required|optional|nullable|sometimes|confirmed|hashed)(?:[|_:].*)?  required|min:8
@@ -9329,6 +9336,8 @@ LABEL = regex(
     r"|[A-Z][a-z]+(?: [a-z]+)+ [0-9]{1,3}(?: [a-z]+)+[.!]?|[^\d_]*[^\x00-\x7f][^\d_]*"
 )
 PHRASE = regex(r"[^\W\d_]+(?: [^\W\d_]+){1,3}(?: [0-9]{1,2})?")
+# A password with who has it.
+OF_LOGIN = regex(r"\A[a-z][\w.@-]*[:/](\S+)\Z")
 # What says how to connect: pairs of which none is a login.
 NO_LOGIN = regex(
     r"(?is)(?!.*(?:[:/][^:/@]+@|(?:pass[a-z]{0,6}|pwd|key|secret|token|sig)=[^;&])).*[=:]\w.*"
@@ -9362,10 +9371,14 @@ def is_plain(
     closed = "" if quoted or least == ANY else value[len(value.rstrip(")]};:,")) :]
     value = value.removesuffix(closed)
     rest = PLACEHOLDER.sub("", value)
+    if "credentials" in ends:
+        rest = OF_LOGIN.sub(r"\1", rest)
     needed = needed_by(name) if needed is None else needed
+    if needed <= WORD and is_tangled(value):
+        return IS_NO_SECRET.fullmatch(rest) is not None
     if needed == ANY:
         said = squash(value.strip("@:$").rpartition(".")[2]) in ends
-        called = not quoted and CALL.match(value) is not None
+        called = not quoted and (value[:1] == "(" or CALL.match(value) is not None)
         return said or called or IS_NO_LITERAL.fullmatch(rest) is not None
     if IS_NO_SECRET.fullmatch(rest) or (least and needed > WORD and " " in value):
         return True
@@ -9395,6 +9408,15 @@ def is_plain(
         score < (random if asked == RANDOM else REACHED[asked])
         or LABEL.fullmatch(value) is not None
     )
+
+
+ALL_KINDS = regex(r"(?=.*[a-z])(?=.*[A-Z])(?=.*[0-9])(?=.*[^\w.,/-])\S{8,40}")
+
+
+def is_tangled(value: str) -> bool:
+    """Has a value all kinds of characters, and another one at every second? No code has."""
+    stretches = STRETCHES.findall(value)
+    return 2 * len(stretches) >= len(value) and ALL_KINDS.fullmatch(value) is not None
 
 
 def random_odds(value: str) -> int:
@@ -9699,8 +9721,8 @@ def name_before(text: bytes, start: int, end: int) -> tuple[int, str]:
     return begin, text[begin:end].decode()
 
 
-# An end of a line within base64 whose printer wrapped it, at 64 or 76 columns.
-WRAPPED_BASE64 = r"[A-Za-z0-9+/]{60}(\r?\n|(?:\\+r)?\\+n)"
+# An end of a line within base64 whose printer wrapped it, at 64 or 76 columns, perhaps indented.
+WRAPPED_BASE64 = r"[A-Za-z0-9+/]{60}((?:\r?\n|(?:\\+r)?\\+n)[ \t]*)"
 
 
 def shown_in(text: bytes, known: KnownValues) -> Iterator[Span]:
@@ -9989,11 +10011,12 @@ class Learnt(KnownValues):
     def taught(self, text: bytes, spans: Iterable[Span], *, whole: bool = True) -> Iterator[Span]:
         """Copies of the values just found. In words, which come line by line, earlier lines stay as
         they are."""
-        for begin, end, name in spans:
+        for begin, end, name in (span for span in spans if span[2] in TOLD):
             value = text[begin:end].decode("utf-8", "replace")
-            if name in TOLD and (forms := self.learn(value, name)):
+            for each in (value, *OF_LOGIN.findall(value)):
+                copies = shown_in(text, KnownValues(self.learn(each, name)))
                 since = 0 if whole else text.rfind(b"\n", 0, begin) + 1
-                yield from (copy for copy in shown_in(text, KnownValues(forms)) if copy[0] >= since)
+                yield from (copy for copy in copies if copy[0] >= since)
 
     def holds(self, line: bytes) -> bool:
         """Does a raw line, or any text, hold a copy of one of these values?"""
@@ -10075,8 +10098,12 @@ def forms_of_values() -> Any:
     return expression_set((form.between for form in FORMS), anchored=True)
 
 
-# Before a variable; IMAP writes AUTH=PLAIN.
-IN_A_SHELL = regex(rb"(?:(?<![^\s\0;&|(\"'`+])|(?<=\\[nrt]))(?!AUTH=)")
+# Before a variable, by form; IMAP writes AUTH=PLAIN.
+SETS = {
+    "set": regex(rb"(?i)\bset(?:x|env|[ \t]+-\w*x\w*)[ \t]+\Z"),
+    "set in Windows": regex(rb"(?i)(?:\$env:|\bSetEnvironmentVariable\(\\*[\"'])\Z"),
+}
+IN_A_SHELL = regex(rb"(?:(?<![^\s\0;&|(\"'`+=])|(?<=\\[nrt]))(?!AUTH=)")
 
 
 judged = functools.lru_cache(4096)(is_plain)  # of the same value again and again
@@ -10095,6 +10122,9 @@ def assigned_value(text: bytes, begin: int, end: int, name: str) -> Span | None:
         form = FORMS[number]
         if not SUITS.get(form.name, bool)(name):
             continue
+        sets = SETS.get(form.name)
+        if sets and not sets.search(text, max(0, begin - 32), begin):
+            continue
         between = expression(form.between).match(text, end, end + 2 * NEAR)
         if not between:
             continue
@@ -10108,7 +10138,8 @@ def assigned_value(text: bytes, begin: int, end: int, name: str) -> Span | None:
         doubts = {b"`": MIXED, b'"': HUMAN, b"'": HUMAN}
         least = max(form.least, WORD, 0 if quoted else doubts.get(text[end : end + 1], 0))
         # A shell, or a file of its variables, assigns a literal.
-        literal = form.least == ANY and needed < RANDOM and IN_A_SHELL.match(text, begin)
+        in_shell = sets or IN_A_SHELL.match(text, begin)
+        literal = form.least == ANY and needed < RANDOM and in_shell
         whole = stop if quoted else end_of_word(text, start, stop, stop + NEAR)
         for shown in sorted({text[start:whole], text[start:stop]}, key=len):
             strengths = (ANY, ANY) if literal and b" " not in shown else (least, needed)

@@ -849,6 +849,7 @@ def test_a_value_that_was_hidden_for_its_name_is_known_from_there_on(
 @pytest.mark.parametrize("text", [
     "git clone https://bob:<>@git.example/x", "curl -u bob:<> http://h.example/", "mysql -uroot -p<> db",
     "sshpass -p <> ssh h", "Cookie: sid=<>", "Authorization: Bearer <>", "DB_PASSWORD=<>",
+    "user/pass: bob/<>", "Credentials: bob:<>", 'CREDENTIALS="bob:<>"', "user:pass = bob:<>",
 ])  # fmt: skip
 @pytest.mark.parametrize("to", ["stream-json", "text", "markdown", "html"])
 def test_what_was_hidden_once_stays_hidden(text: str, to: str) -> None:
@@ -871,12 +872,14 @@ ENCODED = {
     "JSON": json.dumps(json.dumps({"a": PUNCTUATED})), "basic": base64.b64encode(f"bob:{PUNCTUATED}".encode()).decode(),
     "wrapped 76": wrapped(base64.b64encode(b"x" * 50 + PUNCTUATED.encode() + b"y" * 30).decode(), 76),
     "wrapped 64": wrapped(base64.b64encode(b"x" * 41 + PUNCTUATED.encode() + b"y" * 30).decode(), 64),
+    "indented": wrapped(base64.b64encode(b"x" * 41 + PUNCTUATED.encode() + b"y" * 30).decode(), 64).replace("\n", "\n  "),
 }  # fmt: skip
 LEFT = {
     "JSON": r'"{\"a\": \"*\"}"',
     "basic": "Ym9iOm*w==",
     "wrapped 76": f"{'eHh4' * 16}eHh*\nd{'5eXl' * 9}5eXk=",
     "wrapped 64": f"{'eHh4' * 13}eHh*\nd{'5eXl' * 9}5eXk=",
+    "indented": f"{'eHh4' * 13}eHh*\n  d{'5eXl' * 9}5eXk=",
 }
 
 

@@ -509,7 +509,7 @@ def test_public_keys_are_left() -> None:
 # ---------------------------------------------------------------- what leaked, and what says nothing
 
 # No part of these may be left: of tokens (T), people's passwords (P), with signs of code (S), with a
-# dollar (M), with a quote or a backslash within (D).
+# dollar (M), with a quote or a backslash within (D), with many signs of code (C), of other letters (N).
 LEAKS = named_sections("leaks.txt")
 VALUES = {row[0]: row[3:].split(" @ ") for row in LEAKS["values"]}
 
