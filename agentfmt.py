@@ -482,7 +482,7 @@ def spell_out(value: Any) -> str:
 
 @contextlib.contextmanager
 def spare_levels() -> Iterator[None]:
-    """Keep levels spare, so that what is read here can be decoded whole, or written again."""
+    """Parse with a lower recursion limit, so that the result can be decoded again or rewritten."""
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(limit - SPARE_LEVELS)
     try:
@@ -1913,7 +1913,7 @@ def lines_changed(call: FinishedCall) -> str:
 
 
 def matches_found(call: FinishedCall) -> str:
-    """The totals of a search over all workspaces, in any of its three output modes."""
+    """The outcome of a grep call, as "4 matches in 2 files", in any of its three output modes."""
     spaces = as_object(call.found.get("workspaceResults")).values()
     modes = [as_object(mode) for space in spaces for mode in as_object(space).values()]
     lines, names = ("totalMatchedLines", "totalMatches"), "totalFiles matches files counts".split()
@@ -2466,9 +2466,10 @@ def lines_of(block: bytes) -> list[bytes]:
 
 
 def document_frames(frames: Iterable[Frame], limit: int) -> Iterator[Frame]:
-    """A line for each object of several lines or of an array; between them may be lines of prose.
+    """Frames of a FILE that isn't JSON Lines: one line for each object, which may span several
+    lines or be an element of an array. Lines of prose between objects are passed on.
 
-    An object ends with the brace that closes it, outside its strings, which hold no line break.
+    An object ends with its closing brace. Braces in strings don't count; these hold no line break.
     """
     text, depth, cut = bytearray(), 0, False  # the open object; was its start rejected?
     for frame in frames:
@@ -4397,15 +4398,15 @@ class SavedClaude(Saved, Claude):
         self.use_model(message.get("model") or line.get("model"))
 
     def take(self, text: str) -> None:
-        """Take what a person typed: a prompt, or a slash command, which is for the agent, or which
-        the host answers in the next line."""
+        """Take what a person typed: a prompt, or a slash command. A command waits: the host may
+        answer it in the next line, else the agent gets it."""
         called = text.startswith("<command-")
         if called and (command := elements_in(text, "command-name")[:1]):
             given = elements_in(text, "command-args")[:1]
             self.take_command(" ".join(filter(None, command + given)))
         elif SLASH_COMMAND.match(text):
             self.take_command(text)
-        elif text.startswith("<local-command-"):  # it was for the host, which answered
+        elif text.startswith("<local-command-"):  # the host answered: the agent doesn't get it
             self.typed = self.typed[:-1]
         elif text.strip() and not INJECTED.match(text):
             self.begin_prompt()
@@ -4450,8 +4451,8 @@ class SavedClaude(Saved, Claude):
         super().end(error, **members)
 
     def caller(self, line: dict[str, Any]) -> str | None:
-        """The call whose sub-agent a saved line belongs to: the last one that is open, unless the
-        sub-agent has a file of its own."""
+        """The open call whose sub-agent wrote a saved line, else an ID in the line. None: the agent
+        itself wrote it, or the whole file is the sub-agent's."""
         inner = line.get("isSidechain") is True
         if self.side is None and self.event.type in ("user", "assistant"):
             warms_up = joined_text(Node(line)["message.content"]) == WARM_UP
@@ -4974,6 +4975,7 @@ class OpenCode(Translator):
         self.begin_message(message)
 
     def done(self, line: Node) -> None:
+        """End the run: OpenCode says that it is idle, or what permissions it rejected."""
         rejected = as_list(line["rejected"])
         if rejected and self.reason == "tool-calls" and self.latest != "assistant":
             self.stop_at(first_names(map(str, rejected)))
@@ -5423,7 +5425,7 @@ class Kimi(Saved):
             self.call(call["id"], call["function.name"], given if args is None else args)
 
     def returned(self, identity: Any, parts: list[Node]) -> None:
-        """What came back; the older version says in a part of its own how the call ended."""
+        """Answer a call. Older versions add a part, <system>...</system>, that may be an error."""
         texts = [as_text(part["text"]) for part in parts]
         notes = [KIMI_NOTE.fullmatch(text) for text in texts]
         why = next((note[1] for note in notes if note and note[1].startswith("ERROR: ")), "")
@@ -5501,8 +5503,8 @@ GROK_TEXTS = ("output_for_prompt", "tool_output_for_prompt", "raw_output", "cont
 
 
 def grok_answer(output: Node, text: str, *, failed: bool) -> dict[str, Any]:
-    """What an output of Grok's tools means for its call: an object whose type is the tool's, and
-    which holds its members, or one member that says how it ended.
+    """The arguments of ``answer`` for a tool's output: an object with the tool's type, and either
+    its members, or one capitalized member (FileNotFound) that says how it ended and holds them.
 
     https://github.com/xai-org/grok-build/blob/main/crates/codegen/xai-grok-tools/src/types/output.rs
     """
@@ -5927,7 +5929,7 @@ ACP_TOOLS = {
 # A line in, the name of an agent out. It must not know sessions.
 
 # A row each: types of lines (- for lines without one; TYPE/SUBTYPE where that matters), an agent
-# whom they show, and what they must hold for that. A type is a word that any program may use: a row
+# whom they show, and what they must hold for that. Any program may use such a type: so a row
 # asks for members that only this agent writes together. `a` is a member, `a.b` one within it, `a=b`
 # a text, `a=b*` its beginning; `a={`, `a=[`, `a="` any object, list or text; `a|b` is one of
 # several, `!a` none of them; `:a` is a row of AGENT_CHECKS; `<a,b` no member beside these and the
@@ -6035,8 +6037,8 @@ def recognize(line: dict[str, Any]) -> str | None:
 
 
 def lacks_signs(event: Event, agent: str) -> bool:
-    """Do this agent's lines of this type show signs? This one has none. Messages, lines with a
-    subtype, and lines without type or event may lack them."""
+    """Should a line in which no sign was found have one, if it is this agent's? Not messages,
+    lines with a subtype, or lines without type or event."""
     kind = event.type or ("-" if "event" in details(event) else "")
     return not event.subtype and kind not in MESSAGE_TYPES and has_signs(kind, agent)
 
@@ -6091,8 +6093,8 @@ def holds(line: dict[str, Any], test: str) -> bool:
 JSON_TYPES = {"{": dict, "[": list, '"': str}
 
 
-# Tools that no other agent has by these names, and those that others have, too: then by the ID of a
-# call, as its model made it.
+# Names of tools that only Kimi has; and names that others have, too: these count unless the ID of
+# the call is another model's.
 KIMI_TOOLS = word_set(
     "CreateSubagent FetchURL PatchFile ReadFile ReadMediaFile SearchWeb SendDMail SetTodoList "
     "StrReplaceFile WriteFile"
@@ -6203,7 +6205,7 @@ class Run:
         self.short = ""  # its first characters, as messages and prefixes print them
         self.where = where  # FILE:LINE of its first event
         self.number = 0  # of the runs that begin in its FILE, from 1
-        self.from_end = ""  # the same from -1, where runs are counted beforehand
+        self.from_end = ""  # counted from the end, "-1" is the last; if known
         self.begun = self.ended = False  # begun: after its init, or its first act
         self.has_act = False
         self.events = 1  # lines that were read
@@ -6215,19 +6217,19 @@ class Run:
         self.reason: str | None = None  # why it failed
         self.left_out: bool | None = None  # it is left out, and nothing of it counts
         self.calls: dict[str | None, Event] = {}  # started and not finished, by call_id
-        self.failed: dict[str | None, Event] = {}  # the last that failed, where gates see calls
+        self.failed: dict[str | None, Event] = {}  # its last failed calls, if --fail-on is used
         self.cwd = ""  # as its init states
         self.matches: Matches = {}  # of --fail-on
         self.unmet: list[Any] = []  # selectors of --fail-unless that no event has matched
-        self.nearly: dict[str, str] = {}  # what one of them did match, and why that doesn't count
+        self.nearly: dict[str, str] = {}  # such a selector -> why its match isn't enough
         self.error: str | None = None  # the message of the last error event
-        self.failure: str | None = None  # a word for that, or for the reason
+        self.failure: str | None = None  # a word for error or reason
         self.retry_ms: int | None = None  # after so long it may be tried again
         self.called = 0  # calls that it has begun
         self.counted = Counted()
         self.last_act = ""  # the type of its last call or words, where --fail-unless may ask
         self.nobodys = ""  # where a result stands that names no session
-        self.over = ""  # which of them, or of its tokens, were too many
+        self.over = ""  # the limit it exceeds: "more than 5 calls"
         self.notes: Any = None  # kept by later stages
 
     @property
@@ -6253,11 +6255,11 @@ class Session:
     nothing shows whose they are), its open run, and what outlives that."""
 
     def __init__(self, key: str | int | None, file: Source, translator: Translator) -> None:
-        self.key = key  # its name, the hash of a long one, or None
-        self.file = file  # of its last event
-        self.agent: str | None = None  # if an event shows it
+        self.key = key  # its session_key: a name, a hash, or None
+        self.file = file  # the FILE of its last event
+        self.agent: str | None = None  # None until an event shows it
         self.translator = translator
-        self.anonymous = key is None  # no line names it: it goes with its FILE
+        self.anonymous = key is None  # no line names it: it ends with its FILE
         self.run: Run | None = None
         self.has_begun = False
 
@@ -6281,9 +6283,9 @@ class Runs:
         *,
         tells: bool = True,
     ) -> None:
-        """``fail_on`` and ``fail_unless`` are selectors. ``tells``: messages say why runs failed;
-        else a summary does. ``selects``: which runs, and nothing else counts; but by number there
-        is one in each FILE. ``runs_in``: how many there are in each FILE, if that is known."""
+        """``fail_on``, ``fail_unless``: selectors. ``tells``: messages, not a summary, say why runs
+        failed. ``selects``: how runs are selected; nothing else counts then, but with BY_NUMBER a
+        FILE without a run. ``runs_in``: how many runs each FILE has, if that is known."""
         self.tells, self.selects = tells, selects
         self.runs_in = runs_in or {}
         self.reporter = reporter
@@ -6298,11 +6300,11 @@ class Runs:
         self.failures: list[tuple[Run, str]] = []  # messages that follow the output of their runs
         self.seen = collections.Counter[str]()  # what a selector may match, for a summary
         self.matched = set[str]()  # selectors of --fail-on
-        self.saved_runs: dict[object, str] = {}  # in saved sessions: the first line -> its place
-        self.labels: dict[str, int] = {}  # the beginning of a session's name -> the hash of that
+        self.saved_runs: dict[object, str] = {}  # saved: session, first line -> FILE:LINE
+        self.labels: dict[str, int] = {}  # prefix of a session's name -> hash of the whole name
 
     def step(self, session: Session, event: Event) -> None:
-        """Give an event its run. ``ends`` has what must precede it, or follow it."""
+        """Give an event its run. Call ``ends`` for events due before or after it."""
         self.find_run(session, event)
         if run := event.run:
             self.file.has_run, session.file = True, self.file
@@ -6491,8 +6493,8 @@ class Runs:
             self.check_selectors(event, run.matches)
 
     def check_selectors(self, event: Event, matches: Matches) -> None:
-        """Note matches of --fail-on, which fail a run whatever its result says: how many, and where
-        the first was; a call counts once. And what --fail-unless wants, once it is there."""
+        """Count matches of --fail-on, a call once, and note where the first is: they fail a run
+        whatever its result says. Cross off what --fail-unless wants, once it is met."""
         run = event.run
         if run and event.type == "tool_call" and (self.fail_on or run.unmet):
             event.started = run.calls.get(event.call_id)
@@ -6521,11 +6523,11 @@ class Runs:
                     run.nearly[choice.text] = f": {self.redacted(why, 'command', run)}"
 
     def check_denials(self, run: Run, event: Event) -> None:
-        """Match failed calls that only the result shows to be denied."""
+        """Check --fail-on again for failed calls that, as only the result states, were denied."""
         for denial in Node(details(event)).each("permission_denials") if run.failed else ():
             identity = as_text(denial["tool_use_id"])
             if call := run.failed.pop(identity, None):
-                run.calls[identity] = call  # what matched it before doesn't count again
+                run.calls[identity] = call  # so that an earlier match isn't counted again
                 self.check_selectors(as_denied(call), run.matches)
                 del run.calls[identity]
 
@@ -6578,8 +6580,8 @@ class Runs:
         *,
         stated: bool = False,
     ) -> None:
-        """End a run: well, or as failed if there is a reason, with a word for it, unless a match of
-        --fail-on or an exceeded budget comes first. ``stated``: the agent says why."""
+        """End a run. It failed if there is a reason ``why``; ``failure`` is a word for that, unless
+        --fail-on matched or the budget is exceeded. ``stated``: the reason is the agent's."""
         run, session.run = cast("Run", session.run), None
         run.ended, run.succeeded = True, why is None
         if run.is_more_than_an_end or why is not None:
@@ -6621,7 +6623,7 @@ class Runs:
         self.end(session, why, failure or "unfinished", stated=stated)
 
     def end_file(self) -> Iterator[Event]:
-        """The verdict of a FILE, after those of its runs, and what stands for one without a run."""
+        """Report on a FILE as a whole, after its runs; yield an event for a FILE without one."""
         file, reporter = self.file, self.reporter
         reporter.report_unshown(file)
         matches, self.matches = describe_matches(self.matches), {}
@@ -6644,7 +6646,7 @@ class Runs:
             yield no_run(file.name, story, failure_in(file.prose))
 
     def end_command(self) -> Iterator[Event]:
-        """What stands for the failure of --run's command after a good result."""
+        """An event if --run's command failed by itself after a good result."""
         limits = self.limits
         if limits.ending and not (limits.stayed or self.reporter.failed):
             event = no_run(self.file.name, limits.ending + AFTER_RESULT, "error")
@@ -6662,7 +6664,7 @@ class Runs:
 WRAPPED_OTHERWISE = (
     "prose, since the first event was wrapped in another way; sed 's/^[^{]*{/{/' takes prefixes off"
 )
-COMMAND_END = "command"  # the type of an event that stands for the failure of --run's
+COMMAND_END = "command"  # type of the event that says that --run's command failed
 
 
 def implied_end(run: Run | None) -> Event:
@@ -6724,11 +6726,11 @@ def failure_of(event: Event) -> tuple[str, str] | None:
 #
 # Whose a line is:
 #
-#   1. It names a conversation: that one's. A new one is the agent's that the line shows; if it
-#      shows none, it is nobody's until a line does, and is read as Cursor's.
+#   1. It names a conversation: then it is part of that. A new one is of the agent that the line
+#      shows; if none, it is read as Cursor's until a line shows one.
 #   2. It shows an agent: that agent's last conversation in the FILE, else a new one.
 #
-# All else goes on with the last line's. With --from all lines show its agent; one that shows
+# Others belong to the last one's. With --from all lines show its agent; one that shows
 # another is not read at all, nor what follows in the conversation that it names.
 
 
@@ -6792,8 +6794,8 @@ class Sessions:
                 types, name, run, tells = self.going_on = self.go_on(session, stated)
 
     def go_on(self, session: Session, name: str | None) -> GoingOn:
-        """Which lines need no look after one of this session: acts of Cursor's, and unread deltas
-        of others. They just belong to the run that is begun."""
+        """What the next lines must be like to join this run without translation or other checks:
+        Cursor's acts, or other agents' deltas that no output reads."""
         run, translator = session.run, session.translator
         if not (run and run.begun) or run.error:  # until it is overcome
             return NOT_GOING_ON
@@ -6826,7 +6828,7 @@ class Sessions:
     # Whose an event is.
 
     def session_of(self, event: Event) -> tuple[Session, bool]:
-        """The session of an event; and whether the event says so, rather than stands behind another
+        """The session of an event; and whether the event itself says so; if not, it follows
         one of that session."""
         current, stated = self.current, event.session_id
         self.runs.shows_agent = True
@@ -6860,7 +6862,7 @@ class Sessions:
         return self.enter(current), False
 
     def session_shown(self, event: Event, agent: str) -> Session:
-        """Find or make the session of an agent's event."""
+        """Find or make the session of an event that shows its agent."""
         kind, current = form_of(TRANSLATORS[agent], event), self.current
         name, stated = kind.session_in(event), details(event).get("converted_from")
         agent = stated if stated in AGENTS else agent
@@ -6887,7 +6889,7 @@ class Sessions:
         return session
 
     def named_by_its_end(self, event: Event) -> Session | None:
-        """The session in Cursor's vocabulary that only its last line, this one, names."""
+        """The session in Cursor's vocabulary that this line, its result, names first."""
         if event.type != "result" or not event.session_id:
             return None
         late = [one for one in self.last.values() if one.run and not one.translator.translates]
@@ -6897,8 +6899,8 @@ class Sessions:
         return named[0] if named else None
 
     def enter(self, session: Session) -> Session:
-        """Put a session last in the table, and make it current, unless it shows no agent beside one
-        that translates; give up the oldest one beyond MAX_RUNS."""
+        """Move a session to the table's end, and make it current; one without an agent doesn't
+        replace one that translates. Beyond MAX_RUNS end the oldest."""
         self.table.pop(session.key, None)
         self.table[session.key] = session
         session.file = self.file
@@ -6946,8 +6948,8 @@ class Sessions:
         return made
 
     def plan_in(self, event: Event) -> Sequence[Event]:
-        """The words of a plan that Cursor asks about: they are what such a run is for. Its own
-        lines leave as they came."""
+        """A plan that Cursor asks to approve, as words: it is the run's answer. No output of
+        Cursor's own lines has it."""
         if event.subtype != "request" or b"createPlanRequestQuery" not in event.raw:
             return ()
         plan = Node(details(event))["query.createPlanRequestQuery.args.plan"]
@@ -6958,9 +6960,9 @@ class Sessions:
         return speaker.events
 
     def new_name(self, event: Event) -> str:
-        """A session for an agent's lines in a FILE that name none, so that they stay together. It
-        is the same wherever this event stands and however it is spelled, and another one for
-        any other event."""
+        """Make up a session name, which keeps lines of an agent that name none together. It is a
+        checksum of this event's members, so that it is the same each time; other events
+        get other names."""
         import json
         import zlib
 
@@ -7029,8 +7031,8 @@ class Sessions:
         yield implied_end(None)
 
 
-# Types of lines that only count in a run, or continue it; the session that they name; the run; and
-# bytes that exempt a line.
+# Which lines join a run unchecked: their types; the session that they name; the run; bytes: a line
+# with these is checked.
 GoingOn: TypeAlias = "tuple[Sequence[str | None], str | None, Any, bytes]"
 NOT_GOING_ON: GoingOn = ((), None, None, b"")
 
@@ -8011,8 +8013,8 @@ def written_files(event: Event) -> Iterator[str]:
 
 
 def event_changes(event: Event) -> Named:
-    """Does a call change a file: by a tool, or by a redirection of a shell, but into a directory
-    for what isn't kept? Raises UnclearError."""
+    """Does a call change a file: by its tool, or by a shell's redirection to a file outside /tmp?
+    Raises UnclearError."""
     if event.type != "tool_call":
         return ()
     written = (file for file in written_files(event) if not file.startswith("/tmp/"))
@@ -9713,7 +9715,7 @@ def next_assigned(text: bytes, position: int, limit: int) -> int | None:
 
 
 def name_before(text: bytes, start: int, end: int) -> tuple[int, str]:
-    """Where a name begins whose end is known, and the name; an escape may stand before it."""
+    """Complete a name to the left: its start, and the name, without an escape before it."""
     head = text[max(0, start - NEAR) : start]
     begin = start - len(head) + len(head.rstrip(IN_NAMES))
     if text[begin - 1 : begin] == b"\\" and (escape := ESCAPE.match(text, begin - 1, start)):
@@ -10050,7 +10052,7 @@ ANCHOR = regex(r"(?<!\[)\^|\$|\\[AzZ]")
 
 
 def expression_set(expressions: Iterable[str], *, anchored: bool = False) -> Any:
-    """The numbers of the expressions that match a text, or its beginning."""
+    """An RE2 set: its Match() gives the numbers of the expressions that match a text."""
     import re2
 
     pattern_set = (re2.Set.MatchSet if anchored else re2.Set.SearchSet)(options())
@@ -10321,7 +10323,7 @@ def is_identity(path: tuple[str, ...]) -> bool:
 # Markers in place of strings of one event, by what its run has shown so far.
 # An event in, its changed line out. It must not know the order of events.
 
-# Markers: of classes, and of classes or secrets.
+# Markers: a text hidden by class; any marker.
 WORDS_MARKER = "[words]"
 _CLASS = r"(paths|content|words)(?:: [0-9]+ chars)?"
 STAND_IN = regex(rf"(?:{CREATED})?\[{_CLASS}\](?: [0-9]+)?")
@@ -10335,7 +10337,7 @@ DOCUMENT = regex(
 )
 
 
-# The same as an argument: a string, code of a program that is called, what is written to a file.
+# Documents in arguments: a here-string, code for an interpreter, text that echo puts in a file.
 _WORD = r"""(?:'[^']*'|"(?:\\.|[^"\\])*"|[^\s'"|;&<>])"""
 ARGUMENT = regex(
     r"(?s)(?P<head><<<[ \t]*|\b(?:bash|node|perl|php|python[0-9.]*|ruby|z?sh)(?:[ \t]+-[\w-]+)*?"
@@ -10348,7 +10350,7 @@ NAME_ALONE = regex(r"(?<![^\n])([^\n]*[:=][ \t\"']*)[-\\|>]*\s*\Z")  # prose, YA
 
 
 class EventRedactor:
-    """Redacts strings of an event, and changes no other byte; and texts that leave without it."""
+    """Redacts strings of an event, and no other byte of it; and texts printed outside events."""
 
     def __init__(
         self,
@@ -10366,7 +10368,7 @@ class EventRedactor:
         self.homes = homes
         self.learnt = Learnt()  # by all runs, for what is printed outside of events
         self.catch_up: Callable[[], object] = lambda: None  # redact what came before
-        # Identities that had to change: what stands for each, and how often that was so.
+        # Identity -> its replacement; redacted text -> how many identities became it.
         self.renamed: dict[str, str] = {}
         self.repeated: dict[str, int] = {}
 
@@ -10451,8 +10453,8 @@ class EventRedactor:
         return ARGUMENT.sub(without_argument, left)
 
     def text(self, text: str, member: str, *, cwd: str = "", begun: Sequence[Span] = ()) -> str:
-        """A text that is printed outside its event, as it is printed as a member of one; a long one
-        without its end. ``cwd``: the directory of its run; ``begun``: secrets that it may begin."""
+        """A text that is printed outside of events, redacted like this member of one; a long one is
+        cut. ``cwd``: its run's directory; ``begun``: spans of secrets cut off by its end."""
         string = literal_of(text, member)
         stand_in = self.marker_for(string, None) if self.strict and text else None
         if stand_in is not None:
@@ -10474,9 +10476,9 @@ class EventRedactor:
         return splice(text, markers_for(spans))
 
     def prose(self, line: str, due: str) -> tuple[str, str]:
-        """A line of a FILE that is no event, redacted, and what the next one may go on with: a
-        private key, a known value, or a name whose value is due. ``due``: what the lines before
-        said. It may be cut off within a known value."""
+        """Redact a line that is no event. Returns also what the next line may go on with, which is
+        its ``due``: a private key, a known value, or a name whose value is to come. The line may
+        be cut off within a known value."""
         if self.strict or not line.strip():
             return f"[content: {len(line.strip())} chars]" * bool(line.strip()), due
         text, scanner = line[: 4 * CONCEALED], self.find_scanner()
@@ -10504,7 +10506,7 @@ class EventRedactor:
         return cwd.rstrip("/\\") if len(parts) > 1 and "[REDACTED:" not in cwd else None
 
     def told_apart(self, identity: str, new: str) -> str:
-        """What stands for an identity that had to change: another one for each."""
+        """What replaces an identity: ``new``, numbered from the second on."""
         if identity not in self.renamed:
             number = self.repeated[new] = self.repeated.get(new, 0) + 1
             name = f"{new} {number}" if number > 1 else new
@@ -10521,12 +10523,12 @@ class EventRedactor:
         return sorted([*changes, *paths])
 
     def marker_for(self, string: StringLiteral, kind: str | None) -> str | None:
-        """The marker that replaces a string because of its class, or None."""
+        """The marker that replaces a whole string because of its class; None: the string stays."""
         named, text = class_of(string.path, is_key=string.is_key), string.text
         if named == "spoken":
             named = "all" if kind in ("user", "assistant") else "content"
         if named in STRUCTURE:
-            if STRUCTURE[named](ANY_MARKER.sub("x", text)):  # so that it stays recognizable
+            if STRUCTURE[named](ANY_MARKER.sub("x", text)):  # valid, so it stays
                 return None
             named = "content"
         if named not in self.classes or STAND_IN.fullmatch(text):
@@ -10551,7 +10553,7 @@ def sized(name: str, text: str) -> str:
 
 
 def without_argument(found: re.Match[str]) -> str:
-    """A command's text without the document in it, or a command that writes none."""
+    """A find of ARGUMENT without its document; unchanged if it writes no file."""
     if found["head"]:
         return found["head"] + sized("content", found["body"])
     said = (found["said"] or "").strip()
@@ -10565,7 +10567,7 @@ def literal_of(text: str, member: str) -> StringLiteral:
     return StringLiteral(0, 0, text, (member,), False, 0, False)
 
 
-# What an agent thought is signed: without it no session goes on.
+# Signatures of thoughts: without them no session can go on.
 SIGNED = ("content",), ("delta",), ("content_block",)
 
 
@@ -10641,8 +10643,8 @@ class Passage:
         self.said = io.StringIO()  # the assistant's deltas: a replay may follow
 
     def collect(self, *, whole: bool = False) -> None:
-        """Take the texts of new events: of all, or of deltas, the last of which waits if it equals
-        all others: before a question a replay looks like one."""
+        """Take the texts of new events. Unless ``whole``, a last delta that equals all before
+        it must wait: it may be a replay, which looks like a delta before a question."""
         texts = [*map(words_of, self.events[len(self.texts) :])]
         if texts and not whole and self.events[0].type == "assistant":
             last = texts[-1]
@@ -10790,6 +10792,7 @@ class Redactor:
         return shows or "paths" in self.redaction.classes or run_of(event) is not run_of(after)
 
     def take(self, state: RunWords, stretch: list[Any]) -> None:
+        """Take consecutive events of one run."""
         for event in stretch:
             if event.type in self.word_types:
                 self.hear(state, event)
@@ -11268,7 +11271,7 @@ class Writer:
     event_type: type[Event] = Event
     thinking = words = prose = False
     noted = sums = True
-    hides = False  # secrets, without being asked: it is made to be passed on
+    hides = False  # hides secrets by default: it is made to be passed on
     options: ClassVar[frozenset[str]] = frozenset(("max-event", "ci-safe"))
     defaults: ClassVar[Mapping[str, Any]] = {}
 
@@ -11280,8 +11283,8 @@ class Writer:
 
 
 class LastLine:
-    """The status line of a terminal, which is erased before any other line is written; and the open
-    runs as the output has them: it lags while redaction holds events back."""
+    """The status line of a terminal, erased before other lines are written. It knows the runs open
+    in the output, which lags behind while redaction holds events back."""
 
     ERASE: ClassVar[bytes] = b"\r\x1b[K"
 
@@ -11291,7 +11294,7 @@ class LastLine:
         self.saved = saved or {}
         self.open: dict[Run, Any] = {}
         self.mixed = ""  # a FILE in which several were open at once: its lines say whose they are
-        self.words: Sequence[str] = ()  # their incomplete line
+        self.words: Sequence[str] = ()  # an unfinished line
         self.since = time.monotonic()  # the time of the last other line
         self.visible = ""
         self.waits = False  # for the first event that a writer of text gets
@@ -11350,9 +11353,9 @@ class View(NamedTuple):
     ``messages`` is none, final, all, or chat, which has the prompts, too. ``actions`` is stdout (of
     prose), stderr or none; ``out`` and ``err`` are their screens. ``tail`` is how many of the last
     lines of a failed command are shown, ``max_report`` the most bytes of a report. ``summary`` is
-    stdout, stderr or "". A ``whole`` prompt is shown on a terminal, too. ``diff`` and ``thinking``
-    show the lines of edits, and thoughts. ``headings``: the lines of each FILE come below its name;
-    ``time``: each behind the time of its event.
+    stdout, stderr or "". ``whole``: a terminal shows prompts uncut, too. ``diff`` shows the
+    lines of edits, ``thinking`` thoughts. ``headings``: a FILE's lines stand below its name;
+    ``time``: lines begin with the time of their event.
     """
 
     detail: bool = False
@@ -11385,7 +11388,7 @@ class Record:
         self.begun: Event | None = None  # the first event of these
 
     def end_words(self, event: Event, *, final: bool) -> str:
-        """End a segment: its last words, or, if ``final``, the answer of a run that ends."""
+        """End a segment: return its last words; if ``final``, the answer at a run's end."""
         segments = self.notes.speech
         if event.kind == IMPLIED:
             self.words.append(segments.held)
@@ -11396,7 +11399,7 @@ class Record:
         stated = "" if segments.planned else first_text(members.get("result"), asked)
         # A filtered stream may hold no other words.
         rest = "".join(self.words)
-        # Some say the answer in their last line alone; others repeat words there, the last or all.
+        # The result may hold the only answer, or repeat words of before, the last or all of them.
         said, repeated = ("".join(text.split()) for text in (segments.answer, stated))
         all_said = repeated.endswith(said) and len(repeated) <= segments.letters
         other = not (said.endswith(repeated) or all_said)
@@ -11412,9 +11415,9 @@ class Record:
 
 
 class Follower(Writer):
-    """A writer that keeps a record of each run: it hears what was asked, said and thought, what the
-    agent did, and when a run has ended; ``outside`` takes events of none. What they add to ``made``
-    is written."""
+    """A writer that keeps a record (``kept``) of each open run. Its hooks add lines to ``made``:
+    ``tell`` what was asked, said or thought, ``notice`` an action, ``did`` a call, ``ended`` the
+    end of a run, ``outside`` events of no run."""
 
     event_type: type[Event] = SpokenEvent
     words = acts = chat = True
@@ -11445,7 +11448,7 @@ class Follower(Writer):
                 self.made.clear()
 
     def turn_to(self, event: Any) -> Any:
-        """The record of an event's run, which is another one's than that of the last event."""
+        """The record of an event's run; the event before belonged to another run."""
         return self.open.get(event.run) or self.open.setdefault(event.run, self.begin(event.run))
 
     def outside(self, event: Any) -> None:
@@ -11488,10 +11491,10 @@ class Follower(Writer):
         kept.begun = kept.begun or event
 
     def end_lines(self, kept: Any) -> None:
-        """Words have come that end a line."""
+        """Take words that end a line."""
 
     def end_words(self, kept: Any, words: str, kind: str = "said") -> None:
-        """What was said or thought is complete."""
+        """Tell a text that was said or thought, once it is complete."""
         if words.strip():
             self.tell(kept, kind, words.strip(), line_time(kept.begun) if kept.begun else None)
         if words or kind == "said":
@@ -11517,7 +11520,7 @@ class TextRecord(Record):
         super().__init__(run)
         self.fence = ""  # of code in the words, while it is open
         self.has_text = False  # has the current segment a line that isn't blank?
-        self.below: list[str] = []  # the open calls of sub-agents that the last line is below
+        self.below: list[str] = []  # the open calls of sub-agents above the last line
 
 
 class Text(Follower):
@@ -11540,13 +11543,13 @@ class Text(Follower):
         self.labels = not (self.detail or view.diff or view.tail)  # nothing else of a call is shown
         self.live = self.acts and self.last.screen.live
         self.noted = self.live or not self.labels
-        self.kind = ""  # of the last line: asked, said or done; ended or answered, of a run
-        self.blank = 0  # empty lines of words that no other line of theirs has followed yet
+        self.kind = ""  # of the last line: asked, said, done; after a run: ended, answered
+        self.blank = 0  # empty lines of words that wait for a line after them
         self.last.waits, self.last.open = True, self.open
         self.nobody = TextRecord(Run(None, ""))  # of events outside any run
         self.kept = self.nobody  # of the run of the current event
         self.prefix = ""
-        self.file = ""  # below whose heading the last line stands
+        self.file = ""  # the FILE in the last heading
         self.at: int | None = None  # when the last event was, in milliseconds since 1970
 
     def begin(self, run: Run) -> TextRecord:
@@ -11585,8 +11588,8 @@ class Text(Follower):
         return f"{local_time(self.at, '%H:%M:%S'):8} "
 
     def apart(self, kind: str) -> None:
-        """What stands before a line: an empty line behind an answer and, on a terminal, between the
-        prompts, words and actions of a run, and behind it; the name of another FILE."""
+        """Add what separates the next line: the name of another FILE; an empty line after an
+        answer, and on a terminal between a run's prompts, words and actions, and after it."""
         run_file = self.kept.run.file
         file = run_file if run_file and self.view.headings else self.file
         named = file != self.file
@@ -11692,6 +11695,7 @@ class Text(Follower):
         self.rows(whole, kept)
 
     def end_words(self, kept: TextRecord, words: str, kind: str = "said") -> None:
+        """Print the words that are left of a segment, or a whole thought."""
         if kind == "said":
             self.rows(words.removesuffix("\n").split("\n") if words else (), kept)
             kept.fence, kept.has_text = "", False
@@ -11723,7 +11727,7 @@ class Text(Follower):
 
 
 DIFF_COLORS = {"+": GREEN, "-": RED}
-RULE = regex(r"([=_*#~-])\1{9,}")  # as wide as somebody else's terminal
+RULE = regex(r"([=_*#~-])\1{9,}")  # it may be wider than this terminal
 
 
 def fence_after(fence: str, line: str) -> str:
@@ -11751,7 +11755,7 @@ def style_spans(text: str, outer: str = "") -> str:
     return SPAN.sub(style, text)
 
 
-HEADING = regex(r" {0,3}#{1,6} +(\S(?:.*\S)?)")  # linear in blanks that nothing follows
+HEADING = regex(r" {0,3}#{1,6} +(\S(?:.*\S)?)")  # in linear time for trailing blanks
 SPAN = regex(
     r"(?<!`)(`+)(?!`)(.{1,1000}?)(?<!`)\1(?!`)|\*\*(?=\S)((?:[^*]|\*(?!\*))+)(?<=\S)\*\*(?!\*)"
     r"|(?<![*\w])\*(?=[^\s*])([^*]+)(?<=\S)\*(?![*\w])"
@@ -11759,7 +11763,7 @@ SPAN = regex(
 
 
 def carry_style(rows: Iterable[str]) -> Iterator[str]:
-    """Rows that each end the style in which they end; the next one begins it again."""
+    """End an open style at the end of each row; begin it again in the next one."""
     style = ""
     for row in rows:
         codes = SGR_CODES.findall(row)
@@ -11968,8 +11972,8 @@ def without_commands(text: str) -> str:
 
 
 def linked(text: str, *, calls: bool) -> str:
-    """A text as HTML, whose addresses are links. Where names ``call`` people, they are code, and
-    what leads to GitHub goes by the address that its own bots use: without a trace there."""
+    """A text as HTML with links. ``calls``: for GitHub, where @names and numbers call people and
+    issues: these become code, and links to issues are redirected, which leaves no trace there."""
 
     def link(found: str) -> str:
         if not LINKED.fullmatch(found):
@@ -12010,8 +12014,8 @@ def markdown_reader(*, calls: bool) -> Any:
 
 
 def tame(state: Any, *, calls: bool) -> None:
-    """Headings rank below the document's own; nothing has a style attribute, which a page's policy
-    forbids; links send no referrer, and have no further ones inside."""
+    """A rule of markdown-it: headings rank below the document's own, style attributes go, which a
+    page's policy forbids, links send no referrer, and words in a link are no further links."""
     for token in state.tokens:
         if token.type in ("heading_open", "heading_close"):
             token.tag = f"h{min(int(token.tag[1]) + 2 + calls, 6)}"
@@ -12132,8 +12136,8 @@ class Step(Struct, kw_only=True):
     tool: str = ""
     took: int | None = None
     span: tuple[int, int] | None = None
-    details: dict[str, str] = {}  # what it opens
-    cut: bool = False  # is that left out?
+    details: dict[str, str] = {}  # by kind
+    cut: bool = False  # are they cut?
     below: list[Step] = []  # what its sub-agent did, in the tree
 
     @property
@@ -12238,9 +12242,9 @@ class Chapter(Record):
         return top
 
     def shrink(self, left: int, room: float) -> int:
-        """Leave out one thing after the other, until so much is left: what good calls open, what
-        others do, the first steps, names of files, the ends of the answer and of the prompt, and
-        these. Returns how much is left."""
+        """Leave things out until what is left fits the room, in this order: details of good calls,
+        of failed ones; first steps; names of files; the ends of answer and prompt; both. Returns
+        how much is left."""
         last = [step for step in (self.answer, self.asked) if step]
         for failed, step in itertools.product((False, True), self.steps):
             if left > room and step.details and step.act.failed is failed:
@@ -12286,7 +12290,7 @@ class Chapter(Record):
 
     @property
     def answer(self) -> Step | None:
-        """Its last words, as long as they aren't those of a failed run that went on."""
+        """Its last words; of a failed run only if nothing was done after them."""
         said = [step for step in self.steps if step.kind == "said"][-1:]
         return said[0] if said and (self.run.succeeded or said[0] is self.steps[-1]) else None
 
@@ -12299,7 +12303,7 @@ class Chapter(Record):
 
 CHAPTER_SIZE = 400  # bytes around its steps
 FILES_OPEN, MOST_FILES = 10, 100  # in the table of a run
-LEAST_CHAPTER = 1000  # bytes, for which there is room, or a run isn't shown
+LEAST_CHAPTER = 1000  # bytes; with less room per run, runs are dropped
 
 
 class Document(Follower):
@@ -12313,8 +12317,8 @@ class Document(Follower):
         "actions": "stdout", "messages": "chat", "detail": True, "tail": OUTPUT_LINES,
     }  # fmt: skip
     most: ClassVar[int]  # bytes
-    # What makes the text; what shows an image; the kinds of details that a call opens, and how many
-    # first and last lines of each, or None for all.
+    # Subclasses set: how to render chapters, and an image; the kinds of details of a call, with how
+    # many first and last lines of each, None: all.
     render = picture = opens = cast("Any", None)
 
     def __init__(self, view: View, notes: Notes) -> None:
@@ -12326,7 +12330,7 @@ class Document(Follower):
 
     def outside(self, event: Any) -> None:
         if event.kind == IMPLIED:
-            self.made += filter(None, [self.report()])  # nothing of nothing, without a newline
+            self.made += filter(None, [self.report()])  # an empty report adds no line
         elif event.kind == NO_RUN:
             run = Run(None, event.where)
             run.agent, run.reason = "", event.text
@@ -12397,8 +12401,8 @@ class Document(Follower):
     # What is left out.
 
     def fit(self, kept: float) -> bool:
-        """Leave out what the longest runs have no room for, so that this share of all is left; or a
-        run, if nothing of any can be left out. Was there something?"""
+        """Shrink the longest runs, so that this share (``kept``) of all is left; drop a run if none
+        can shrink. Was anything left out?"""
         sizes = [part.size for part in self.chapters]
         longest, whole = sorted(sizes), sum(sizes)
         room = kept * whole
@@ -12556,7 +12560,7 @@ def stated(facts: Iterable[str]) -> str:
 
 
 def table(titles: Iterable[str], rows: Iterable[Iterable[str]], *, right: int) -> str:
-    """A table, one of whose columns has its texts at the right."""
+    """A table; the column ``right`` is aligned right."""
     lines = ["<table>"]
     if head := "".join(f"<th>{title}" for title in titles):
         lines.append(f"<tr>{head}")
@@ -13073,7 +13077,7 @@ class RunTable(Table):
         self.words = self.final = view.messages == "final"
 
     def outside(self, event: Any) -> None:
-        if event.kind == NO_RUN:
+        if event.kind == NO_RUN:  # a row for a FILE without a run
             row = row_of(Record(Run(None, event.where)))
             stated = {"verdict": "none", "reason": event.text, "failure": event.subtype}
             self.add(row | {"run": None, "agent": None} | stated)
@@ -13758,7 +13762,9 @@ class SecretValues(NamedTuple):
 
 
 def read_secrets(path: str) -> SecretValues:
-    """The values in a file or a directory. Raises click.BadParameter if there are none."""
+    """The values in a file or a directory. Raises click.BadParameter if there are none.
+
+    Lines that assign none are reported only if others do: a file may also be a plain list."""
     values, others = list[NamedValue](), list[str]()
     try:
         if os.path.isdir(path):
