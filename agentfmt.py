@@ -1304,13 +1304,17 @@ IN_THE_MIDDLE = "error_unfinished"  # the subtype of a result that no line of a 
 # A word for what a failed run needs before it is started again: the first wording found. A bare
 # number or word isn't enough: names of tests, places in files and counts hold them, too.
 STATUS_CODE = (
-    r"(?:\A\W*|\b(?:status|code|http|error|repeated|got|received|with)(?:/\d\.\d)?\W{{0,3}}"
+    r"(?:\A\W*|\b(?:status|code|http|error|repeated|with)(?:/\d\.\d)?\W{{0,3}}"
     r"(?:code\W{{1,2}})?|\()(?:{})(?!\w|[:.,/-]\w)(?! (?:tests?|files?|lines?|times)\b)"
 )
-STATED_PHRASE = r"(?<![\w./-])(?:{})(?![\w/-]|\.\w|\()"
+# A phrase that a reason begins with, or that it says of the model or the account; or its last word.
+STATED_PHRASE = (
+    r"(?:\A(?:None )?|[:(\[{{\"']\s?|\b(?:is|current(?:ly)?|temporarily|your|\w+'s|of|more|no) "
+    r"| (?=\w+\Z))(?:{})(?![\w/-]|\.\w|\(| tests?\b)"
+)
 LIMITED = (
     r"(?:rate[ _-]?limit(?:s|ed|ing)?|quota)(?:[ _]?(?:error|exceeded|exhausted|reached))?"
-    r"|too many requests|resource[ _]exhausted|credits?|billing"
+    r"|credits?|billing"
 )
 RUN_FAILURES = {
     "budget": (
@@ -1322,15 +1326,17 @@ RUN_FAILURES = {
     ),
     "overloaded": (
         rf"(?i){STATUS_CODE.format('503|529')}|{STATED_PHRASE.format('overloaded(?:_error)?')}"
-        r"|\bat (?:full )?capacity\b|\bcapacity[ _]exhausted|\bno capacity\b|\bhigh demand\b"
-        r"|\bservice (?:is )?(?:currently |temporarily )?unavailable"
+        r"|\bat (?:full )?capacity\b|\bcapacity[ _]exhausted|\bno capacity available"
+        r"|\bhigh demand\b|\bservice (?:is )?(?:currently |temporarily )?unavailable"
         r"|\b(?:server|service|model|engine) is (?:currently |too )?busy"
     ),
     "limit": (
         rf"(?i){STATUS_CODE.format('429')}"
-        rf"|{STATED_PHRASE.format(LIMITED)}"
+        rf"|{STATED_PHRASE.format(LIMITED)}|\btoo many requests\b|\bresource[ _]exhausted"
         r"|\busage limit|\bout of (?:\w+ )?usage|\bhit your .{0,40}limit"
-        r"|\blimit (?:reached|exceeded)"
+        r"|\byou(?:'ve| have)? (?:hit|reached|exceeded) (?:the|your) .{0,40}limit"
+        r"|\b(?:rate|session|weekly|daily|monthly|hour|spend(?:ing)?|request|token|quota)s?[ _-]"
+        r"limits? (?:reached|exceeded)"
     ),
     "auth": (
         rf"(?i){STATUS_CODE.format('401|403')}|authori[sz]|forbidden|log(?:ged)?[ -]?in\b"
@@ -7333,7 +7339,7 @@ class Notes:
     def __init__(self, reporter: Reporter) -> None:
         self.reporter = reporter
         self.total = Totals()
-        self.so_far: dict[Any, float] = {}  # what all runs of a session took, by what and place
+        self.so_far: dict[Any, dict[Any, float]] = {}  # what all runs of a session took, by place
         self.outside = dict[str, int]()  # redactions outside any run, until one ends
         self.sums = False  # does a writer read totals?
 
@@ -7379,11 +7385,15 @@ class Notes:
         place = run.session, "" if notes.sums_up else run.file
         states = event.type == "result" or event.kind == IMPLIED
         numbers = numbers_in(details(event) if states else {}, NUMBERS)
-        numbers["cost_usd"] = self.added(numbers["cost_usd"], place)
+        cost, so_far = numbers["cost_usd"], self.so_far.get(place, {}) if place[0] else {}
+        if cost and cost < so_far.get("", 0):  # a new process, of whose models some took more
+            so_far = {}
+        remember(self.so_far, place, so_far, MAX_RUNS)
+        numbers["cost_usd"] = self.added(cost, so_far, "")
         totals.stated = {name: number for name, number in numbers.items() if number is not None}
         rows = {model: numbers_in(took, MODEL_NUMBERS) for model, took in totals.models.items()}
         for model, row in rows.items():
-            row |= {name: self.added(number, (*place, model, name)) for name, number in row.items()}
+            row |= {name: self.added(took, so_far, (model, name)) for name, took in row.items()}
         # One that took nothing worked in another run of the session.
         totals.models = {model: row for model, row in rows.items() if {*row.values()} != {0}}
         totals.runs_stating = dict.fromkeys(totals.stated, 1)
@@ -7393,13 +7403,13 @@ class Notes:
         totals.unused = self.reporter.unused
         self.total.add(totals)
 
-    def added(self, stated: float | None, place: tuple[Any, ...]) -> float | None:
+    def added(self, stated: float | None, so_far: dict[Any, float], key: Any) -> float | None:
         """A run's part of a number that is stated for all runs of its session so far. A new process
         counts from 0."""
-        if not stated or not place[0]:
+        if not stated:
             return stated
-        before = self.so_far.get(place, 0)
-        remember(self.so_far, place, stated, MAX_RUNS)
+        before = so_far.get(key, 0)
+        remember(so_far, key, stated, MAX_RUNS)
         return round(stated - before, 10) if before <= stated else stated
 
 

@@ -15,6 +15,7 @@ from support import (
     MANUAL,
     SIDECAR,
     TOKEN,
+    as_line,
     assistant,
     completed,
     convert,
@@ -144,6 +145,19 @@ def test_a_run_that_was_killed_states_what_its_lines_did() -> None:
     said = {"id": "m", "usage": usage, "content": [{"type": "text", "text": "a long text " * 9}]}
     (row,) = rows(b"".join(claude({"type": "assistant", "message": said})), "runs")
     assert (row["tokens_in"], row["tokens_out"], row["cost_usd"]) == (9, None, None)
+
+
+def test_another_process_of_claude_counts_from_0_again() -> None:
+    """Its whole cost fell, so that none of its models went on, though some took more."""
+    lines = [
+        {"type": "result", "subtype": "success", "is_error": False, "session_id": "s", "uuid": "u",
+         "total_cost_usd": cost, "modelUsage": {"haiku": {"costUSD": part}}}
+        for cost, part in ((0.3, 0.02), (0.1, 0.025), (0.2, 0.035))
+    ]  # fmt: skip
+    rows = convert(b"".join(map(as_line, lines)), "-t", "runs").objects
+    assert [(row["cost_usd"], row["models"][0]["cost_usd"]) for row in rows] == [
+        (0.3, 0.02), (0.1, 0.025), (0.1, 0.01),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("why", "wait"), table("runs.txt", "waits"))
