@@ -9386,7 +9386,7 @@ def is_plain(
     if "credentials" in ends:
         rest = OF_LOGIN.sub(r"\1", rest)
     needed = needed_by(name) if needed is None else needed
-    if needed <= WORD and is_tangled(value):
+    if needed <= HUMAN and is_tangled(value):
         return IS_NO_SECRET.fullmatch(rest) is not None
     if needed == ANY:
         said = squash(value.strip("@:$").rpartition(".")[2]) in ends
