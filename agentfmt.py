@@ -5846,6 +5846,7 @@ class Acp(Translator):
     of_run = ("prompted",)
     good_stops = ("endturn",)
     prompted = False
+    replays = False  # after session/load, until the next prompt, what was said before
     plans = 0
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
@@ -5854,6 +5855,8 @@ class Acp(Translator):
 
     def read(self, line: Any) -> None:
         method, reason = line["method"], line["result.stopReason"]
+        if method in ("session/load", "session/prompt"):
+            self.replays = method == "session/load"
         if method == "session/prompt":
             if self.prompted:  # and the agent never answered
                 self.begin()
@@ -5861,7 +5864,7 @@ class Acp(Translator):
             self.prompted = True
             for block in line.each("params.prompt"):
                 self.ask(block["text"])
-        elif method == "session/update":
+        elif method == "session/update" and not self.replays:
             update = Node(line["params.update"])
             self.update(update["sessionUpdate"], update)
         elif method:
