@@ -6470,8 +6470,8 @@ class Runs:
     def find_copy(self, session: Session, run: Run) -> None:
         """Leave out a run that another FILE holds, too: who forks or resumes a session copies it.
         Its first line is the same, with its time; or that of a new session has the same ID."""
-        line = Node(object_in(self.line))
-        first = line["uuid"] or session.key, line["timestamp"] or hash(self.line)
+        identity = as_text(object_in(self.line).get("uuid"))
+        first = (identity, run.first_ms) if identity else (session.key, hash(self.line))
         place = self.saved_runs.get(first, run.where)
         if place.rpartition(":")[0] != run.file:
             run.left_out = True
