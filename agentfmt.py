@@ -1918,7 +1918,7 @@ def lines_changed(call: FinishedCall) -> str:
     return " ".join(counts) or counted("linesCreated", "line")(call)  # all that it has now
 
 
-def matches_found(call: FinishedCall) -> str:
+def grep_outcome(call: FinishedCall) -> str:
     """The outcome of a grep call, as "4 matches in 2 files", in any of its three output modes."""
     spaces = as_object(call.found.get("workspaceResults")).values()
     modes = [as_object(mode) for space in spaces for mode in as_object(space).values()]
@@ -1991,7 +1991,7 @@ TOOLS = {
     "delete": tool("Deleted/delete/Deleting [file]", path_arg, file_size),
     "glob": tool("Found/find/Finding [files]", arg("globPattern", "pattern"),
                  counted("totalFiles files", "file")),
-    "grep": tool("Searched/search/Searching [files]", arg("pattern"), matches_found),
+    "grep": tool("Searched/search/Searching [files]", arg("pattern"), grep_outcome),
     "semSearch": tool("Searched/search/Searching codebase", arg("query"),
                       counted("codeResults", "result")),
     "ls": tool("Listed/list/Listing [directory]", path_arg, entries_listed),
@@ -6230,14 +6230,14 @@ class Run:
         self.cwd = ""  # as its init states
         self.matches: Matches = {}  # of --fail-on
         self.unmet: list[Any] = []  # selectors of --fail-unless that no event has matched
-        self.nearly: dict[str, str] = {}  # such a selector -> why its match isn't enough
+        self.shortfalls: dict[str, str] = {}  # such a selector -> why its match isn't enough
         self.error: str | None = None  # the message of the last error event
         self.failure: str | None = None  # a word for error or reason
         self.retry_ms: int | None = None  # after so long it may be tried again
         self.called = 0  # calls that it has begun
         self.counted = Counted()
         self.last_act = ""  # the type of its last call or words, where --fail-unless may ask
-        self.nobodys = ""  # where a result stands that names no session
+        self.unnamed_end = ""  # where a result stands that names no session
         self.over = ""  # the limit it exceeds: "more than 5 calls"
         self.notes: Any = None  # kept by later stages
 
@@ -6529,7 +6529,7 @@ class Runs:
                 if why == "":
                     run.unmet.remove(choice)
                 elif why:
-                    run.nearly[choice.text] = f": {self.redacted(why, 'command', run)}"
+                    run.shortfalls[choice.text] = f": {self.redacted(why, 'command', run)}"
 
     def check_denials(self, run: Run, event: Event) -> None:
         """Check --fail-on again for failed calls that, as only the result states, were denied."""
@@ -6565,7 +6565,7 @@ class Runs:
         self.file.prose = ""
         if failure is None:
             unmet = "; ".join(
-                f"no event matched --fail-unless {choice.text}{run.nearly.get(choice.text, '')}"
+                f"no event matched --fail-unless {choice.text}{run.shortfalls.get(choice.text, '')}"
                 for choice in run.unmet
             )
             good = not (unmet or run.matches or run.over)
@@ -6623,8 +6623,8 @@ class Runs:
         if not why:
             whys = [f"ended without a result after {plural(run.events, 'event')}"]
             whys += self.open_calls(run)
-            if run.nobodys:
-                whys.append(f"the result at {run.nobodys} names no session, and doesn't count")
+            if run.unnamed_end:
+                whys.append(f"the result at {run.unnamed_end} names no session, and doesn't count")
             if session.file.prose:
                 whys.append(session.file.prose)
             why, failure = "; ".join(whys), failure_in(session.file.prose)
@@ -6800,9 +6800,9 @@ class Sessions:
                     yield from runs.ends()
             changed = session.run is not run or stated != name or (run and run.error)
             if changed or session.translator.skipped_types:
-                types, name, run, tells = self.going_on = self.go_on(session, stated)
+                types, name, run, tells = self.going_on = self.lines_to_join(session, stated)
 
-    def go_on(self, session: Session, name: str | None) -> GoingOn:
+    def lines_to_join(self, session: Session, name: str | None) -> GoingOn:
         """What the next lines must be like to join this run without translation or other checks:
         Cursor's acts, or other agents' deltas that no output reads."""
         run, translator = session.run, session.translator
@@ -6865,12 +6865,12 @@ class Sessions:
             return current, False
         given = TRANSLATORS[self.given].name if self.given else ""
         if agent or (given and (not name or has_signs(event.type or "-", given))):
-            return self.enter(self.session_shown(event, self.given or agent or "")), True
+            return self.enter(self.session_of_agent(event, self.given or agent or "")), True
         if name:
             return self.enter(known or self.new_session(name)), False
         return self.enter(current), False
 
-    def session_shown(self, event: Event, agent: str) -> Session:
+    def session_of_agent(self, event: Event, agent: str) -> Session:
         """Find or make the session of an event that shows its agent."""
         kind, current = form_of(TRANSLATORS[agent], event), self.current
         name, stated = kind.session_in(event), details(event).get("converted_from")
@@ -6937,7 +6937,7 @@ class Sessions:
         if stray and not (own and session.translator.translates):
             event.kind = EARLY if session.agent else STRAY
         elif is_strangers_end(event, session):
-            event.kind, cast("Run", session.run).nobodys = OTHER, self.file.where()
+            event.kind, cast("Run", session.run).unnamed_end = OTHER, self.file.where()
         elif not session.translator.translates:
             event.kind = event_kind(event)
         if event.kind is not ACT or not session.translator.translates:
@@ -10416,7 +10416,7 @@ class EventRedactor:
             if new != string.text:
                 hidden.update(new_markers(new, string.text))
                 if is_identity(string.path) and not string.is_key:
-                    return self.told_apart(string.text, new)
+                    return self.numbered(string.text, new)
                 number = names[string.holder, new] = (
                     names.get((string.holder, new), 0) + string.is_key
                 )
@@ -10510,7 +10510,7 @@ class EventRedactor:
     def identity(self, identity: str) -> str:
         """A session's ID as it is printed anywhere."""
         new = self.redact_string(literal_of(identity, "session_id"), None, None, whole=False)
-        return identity if new == identity else self.told_apart(identity, new)
+        return identity if new == identity else self.numbered(identity, new)
 
     def directory(self, cwd: str) -> str | None:
         """A run's directory as it is looked for: it has two or more components and no secret."""
@@ -10518,7 +10518,7 @@ class EventRedactor:
         parts = [part for part in re.split(r"[/\\]", cwd) if part]
         return cwd.rstrip("/\\") if len(parts) > 1 and "[REDACTED:" not in cwd else None
 
-    def told_apart(self, identity: str, new: str) -> str:
+    def numbered(self, identity: str, new: str) -> str:
         """What replaces an identity: ``new``, numbered from the second on."""
         if identity not in self.renamed:
             number = self.repeated[new] = self.repeated.get(new, 0) + 1
@@ -11428,7 +11428,7 @@ class Record:
 
 
 class Follower(Writer):
-    """A writer that keeps a record (``kept``) of each open run. Its hooks add lines to ``made``:
+    """A writer that keeps a record (``record``) of each open run. Its hooks add lines to ``made``:
     ``tell`` what was asked, said or thought, ``notice`` an action, ``did`` a call, ``ended`` the
     end of a run, ``outside`` events of no run."""
 
@@ -11448,14 +11448,14 @@ class Follower(Writer):
             self.words, self.final = view.messages != "none", view.messages == "final"
 
     def lines(self, events: Iterable[Any]) -> Iterator[bytes]:
-        run, kept = None, None
+        run, record = None, None
         for event in events:
             if event.run is None:
                 self.outside(event)
             else:
                 if event.run is not run or self.view.time:
-                    run, kept = event.run, self.turn_to(event)
-                self.follow(event, kept)
+                    run, record = event.run, self.turn_to(event)
+                self.follow(event, record)
             if self.made:
                 yield from self.made
                 self.made.clear()
@@ -11467,63 +11467,65 @@ class Follower(Writer):
     def outside(self, event: Any) -> None:
         """Take an event of no run."""
 
-    def follow(self, event: Any, kept: Any) -> None:
+    def follow(self, event: Any, record: Any) -> None:
         if event.type == "thinking":
             if not event.unprinted and event.parent_tool_use_id is None:
-                self.think(event, kept)
+                self.think(event, record)
             return
-        if kept.thoughts:
-            self.end_words(kept, join_surrogates("".join(kept.thoughts)), "thought")
-            kept.thoughts.clear()
+        if record.thoughts:
+            self.end_words(record, join_surrogates("".join(record.thoughts)), "thought")
+            record.thoughts.clear()
         if event.type == "assistant":
-            new = kept.notes.speech.say(event) if self.words else ""
+            new = record.notes.speech.say(event) if self.words else ""
             if new:
-                kept.begun = kept.begun or event
+                record.begun = record.begun or event
                 if not (self.final or event.unprinted):
-                    kept.words.append(new)
+                    record.words.append(new)
                     if "\n" in new:
-                        self.end_lines(kept)
+                        self.end_lines(record)
             return
         ends = ends_run(event)
         if self.words and (ends or event.type in SEGMENT_ENDS):
-            self.end_words(kept, kept.end_words(event, final=self.final))
+            self.end_words(record, record.end_words(event, final=self.final))
         if self.acts:
-            self.act(event, kept)
+            self.act(event, record)
         if self.chat and is_prompt(event):
             asked, images = words_of(event).strip(), images_in(event.raw)
-            self.tell(kept, "asked", asked, line_time(event), images)
+            self.tell(record, "asked", asked, line_time(event), images)
         if ends:
-            del self.open[kept.run]
-            self.ended(kept)
+            del self.open[record.run]
+            self.ended(record)
 
-    def think(self, event: Any, kept: Any) -> None:
-        if not kept.thoughts:  # words before them are over
-            self.end_words(kept, "".join(kept.words))
-            kept.words.clear()
-        kept.thoughts.append(event.text or "")
-        kept.begun = kept.begun or event
+    def think(self, event: Any, record: Any) -> None:
+        if not record.thoughts:  # words before them are over
+            self.end_words(record, "".join(record.words))
+            record.words.clear()
+        record.thoughts.append(event.text or "")
+        record.begun = record.begun or event
 
-    def end_lines(self, kept: Any) -> None:
+    def end_lines(self, record: Any) -> None:
         """Take words that end a line."""
 
-    def end_words(self, kept: Any, words: str, kind: str = "said") -> None:
+    def end_words(self, record: Any, words: str, kind: str = "said") -> None:
         """Tell a text that was said or thought, once it is complete."""
         if words.strip():
-            self.tell(kept, kind, words.strip(), line_time(kept.begun) if kept.begun else None)
+            self.tell(
+                record, kind, words.strip(), line_time(record.begun) if record.begun else None
+            )
         if words or kind == "said":
-            kept.begun = None
+            record.begun = None
 
-    def act(self, event: Event, kept: Any) -> None:
+    def act(self, event: Event, record: Any) -> None:
         """Report a call that ends; at a run's end all open ones, inner ones first."""
-        notes = kept.notes
+        notes = record.notes
         if self.detail and (notice := notice_action(event)):
-            self.notice(kept, notice)
+            self.notice(record, notice)
         if event.finished_call and not event.unprinted:
-            self.did(kept, event.finished_call)
+            self.did(record, event.finished_call)
         if ends_run(event):
             going = sorted(notes.unfinished(), key=lambda call: -len(notes.ancestors(call.parent)))
             for number, call in enumerate(going, 1):
-                self.did(kept, call, going=number)
+                self.did(record, call, going=number)
 
 
 class TextRecord(Record):
@@ -11560,7 +11562,7 @@ class Text(Follower):
         self.blank = 0  # empty lines of words that wait for a line after them
         self.last.waits, self.last.open = True, self.open
         self.nobody = TextRecord(Run(None, ""))  # of events outside any run
-        self.kept = self.nobody  # of the run of the current event
+        self.record = self.nobody  # of the run of the current event
         self.prefix = ""
         self.file = ""  # the FILE in the last heading
         self.at: int | None = None  # when the last event was, in milliseconds since 1970
@@ -11572,22 +11574,22 @@ class Text(Follower):
         return TextRecord(run)
 
     def turn_to(self, event: Event) -> TextRecord:
-        kept: TextRecord = super().turn_to(event)
-        self.show_run(event, kept)
-        return kept
+        record: TextRecord = super().turn_to(event)
+        self.show_run(event, record)
+        return record
 
     def outside(self, event: Event) -> None:
-        kept = self.nobody
-        self.show_run(event, kept)
+        record = self.nobody
+        self.show_run(event, record)
         if event.type == "tool_call" and event.subtype == "completed":
             event.finished_call = FinishedCall(event)
         if self.acts:
-            self.act(event, kept)
+            self.act(event, record)
         event.finished_call = None  # they refer to each other, and events are not collected
 
-    def show_run(self, event: Event, kept: TextRecord) -> None:
-        self.kept, self.last.words, self.last.waits = kept, kept.words, False
-        self.prefix = self.clock(event) + self.last.prefix_of(kept.run)
+    def show_run(self, event: Event, record: TextRecord) -> None:
+        self.record, self.last.words, self.last.waits = record, record.words, False
+        self.prefix = self.clock(event) + self.last.prefix_of(record.run)
 
     def clock(self, event: Event) -> str:
         """When an event was, if that is wanted: as its line states, else now, if it is live, else
@@ -11603,7 +11605,7 @@ class Text(Follower):
     def apart(self, kind: str) -> None:
         """Add what separates the next line: the name of another FILE; an empty line after an
         answer, and on a terminal between a run's prompts, words and actions, and after it."""
-        run_file = self.kept.run.file
+        run_file = self.record.run.file
         file = run_file if run_file and self.view.headings else self.file
         named = file != self.file
         if self.kind != kind or named:
@@ -11622,35 +11624,35 @@ class Text(Follower):
         self.made.append(render_action(act, self.prefix + indent, self.screen.width(), self.screen))
         return self.made[-1]
 
-    def act(self, event: Event, kept: TextRecord) -> None:
+    def act(self, event: Event, record: TextRecord) -> None:
         if not self.labels:
-            super().act(event, kept)
+            super().act(event, record)
         elif event.type == "tool_call" and event.subtype == "completed" and not event.unprinted:
-            self.notice(kept, FinishedCall(event).label)
+            self.notice(record, FinishedCall(event).label)
         if self.live and self.detail and event.type == "tool_call":
-            self.set_todos(event, kept)
+            self.set_todos(event, record)
 
-    def set_todos(self, event: Event, kept: TextRecord) -> None:
+    def set_todos(self, event: Event, record: TextRecord) -> None:
         """A to-do list is shown as it is set: its call may stay open until the run ends."""
-        call = kept.notes.calls.get(event.call_id, NOT_BEGUN)
+        call = record.notes.calls.get(event.call_id, NOT_BEGUN)
         if call.tool == "updateTodos" and not call.unprinted:
-            action = FinishedCall(event, call, kept.notes.cwd).action
+            action = FinishedCall(event, call, record.notes.cwd).action
             if action.outcome and action != call.shown:
                 call.shown = action
-                self.notice(kept, action)
+                self.notice(record, action)
 
-    def did(self, kept: TextRecord, call: FinishedCall, going: int = 0) -> None:
+    def did(self, record: TextRecord, call: FinishedCall, going: int = 0) -> None:
         """The lines of a call: its own, below the line of the sub-agent that made it, and, if it is
         a command that failed, the end of what it printed."""
         if going:
             return
         action, indent = call.label, ""
         if self.detail:
-            above = kept.notes.ancestors(call.parent)
-            if above or kept.below:
-                self.begin_above(above, kept)
+            above = record.notes.ancestors(call.parent)
+            if above or record.below:
+                self.begin_above(above, record)
             action, indent = call.action, "  " * len(above)
-        shown = b"" if action == call.start.shown else self.notice(kept, action, indent)
+        shown = b"" if action == call.start.shown else self.notice(record, action, indent)
         tail = [escape_line(line) for line in call.last_printed(self.view.tail)]
         whole = self.screen.fd is not None and shown.count(b"\n") < FAILURE_ROWS
         known = escape(action.outcome) if whole else b" ".join(shown.split()).decode()
@@ -11677,13 +11679,13 @@ class Text(Follower):
                 painted = self.screen.paint(code, (lead + row).rstrip())
                 self.made.append(encode_line(margin + painted))
 
-    def begin_above(self, above: list[str], kept: TextRecord) -> None:
+    def begin_above(self, above: list[str], record: TextRecord) -> None:
         """Lines for the open sub-agent calls above a line, unless they are there already."""
         for depth, call_id in enumerate(above):
-            call = kept.notes.calls.get(call_id, NOT_BEGUN)
-            if above[: depth + 1] != kept.below[: depth + 1] and not call.unprinted:
-                self.notice(kept, running_action(call, kept.notes.cwd), "  " * depth)
-        kept.below = above
+            call = record.notes.calls.get(call_id, NOT_BEGUN)
+            if above[: depth + 1] != record.below[: depth + 1] and not call.unprinted:
+                self.notice(record, running_action(call, record.notes.cwd), "  " * depth)
+        record.below = above
 
     def ended(self, _kept: TextRecord) -> None:
         if self.kind not in ("", "asked"):  # else prompts alone are shown
@@ -11702,26 +11704,26 @@ class Text(Follower):
             lines = cut_lines("\n".join(rows), first=PROMPT_ROWS)
         self.below(lines if any(lines) else (), lead, BOLD)
 
-    def end_lines(self, kept: TextRecord) -> None:
-        *whole, rest = "".join(kept.words).split("\n")
-        kept.words[:] = (rest,)
-        self.rows(whole, kept)
+    def end_lines(self, record: TextRecord) -> None:
+        *whole, rest = "".join(record.words).split("\n")
+        record.words[:] = (rest,)
+        self.rows(whole, record)
 
-    def end_words(self, kept: TextRecord, words: str, kind: str = "said") -> None:
+    def end_words(self, record: TextRecord, words: str, kind: str = "said") -> None:
         """Print the words that are left of a segment, or a whole thought."""
         if kind == "said":
-            self.rows(words.removesuffix("\n").split("\n") if words else (), kept)
-            kept.fence, kept.has_text = "", False
+            self.rows(words.removesuffix("\n").split("\n") if words else (), record)
+            record.fence, record.has_text = "", False
         elif thoughts := words.strip():
             self.apart("said")
             self.below(thoughts.split("\n"), "~ ", DIM)
 
-    def rows(self, lines: Iterable[str], kept: TextRecord) -> None:
+    def rows(self, lines: Iterable[str], record: TextRecord) -> None:
         """Lines of words, wrapped on a terminal."""
         room, terminal = self.screen.width() - len(self.prefix), self.screen.fd is not None
         for said in lines:
-            kept.has_text = kept.has_text or said.strip() != ""
-            if not kept.has_text:  # blank lines before the first that isn't
+            record.has_text = record.has_text or said.strip() != ""
+            if not record.has_text:  # blank lines before the first that isn't
                 continue
             if self.screen.glyphs and not said.strip():
                 self.blank += 1
@@ -11730,13 +11732,13 @@ class Text(Follower):
             line = escape_line(said.expandtabs() if terminal else said)
             rows: Iterable[str] = (line,)
             if terminal:
-                fence, kept.fence = kept.fence, fence_after(kept.fence, line)
-                if not fence and not kept.fence:  # code keeps its lines
+                fence, record.fence = record.fence, fence_after(record.fence, line)
+                if not fence and not record.fence:  # code keeps its lines
                     styled = style_words(line) if self.screen.color else line
                     rows = carry_style(wrap(styled, room))
             for row in rows:
                 self.made.append(encode_line(self.prefix + row))
-            kept.below = []
+            record.below = []
 
 
 DIFF_COLORS = {"+": GREEN, "-": RED}
@@ -11954,7 +11956,7 @@ def fenced(kind: str, code: str) -> str:
 
 def inline(text: str) -> str:
     """A text in a line of a report."""
-    return linked(escape(text), calls=True)
+    return linked(escape(text), for_github=True)
 
 
 def as_html(text: str) -> str:
@@ -11984,19 +11986,18 @@ def without_commands(text: str) -> str:
     return text.replace("::", "&#58;:")
 
 
-def linked(text: str, *, calls: bool) -> str:
-    """A text as HTML with links. ``calls``: for GitHub, where @names and numbers call people and
-    issues: these become code, and links to issues are redirected, which leaves no trace there."""
+def linked(text: str, *, for_github: bool) -> str:
+    """A text as HTML with links. ``for_github``: there, @names and numbers call people and issues:
+    these become code, and links to issues are redirected, which leaves no trace there."""
 
     def link(found: str) -> str:
         if not LINKED.fullmatch(found):
             return code_html(found)
         to = found if WEB.match(found) else f"https://{found}"
-        return (
-            f'<a href="{escape_html(away(to) if calls else to)}" rel="{REL}">{as_html(found)}</a>'
-        )
+        to = away(to) if for_github else to
+        return f'<a href="{escape_html(to)}" rel="{REL}">{as_html(found)}</a>'
 
-    parts = (LINKED_OR_CALLED if calls else LINKED).split(text)
+    parts = (LINKED_OR_CALLED if for_github else LINKED).split(text)
     parts[::2], parts[1::2] = map(as_html, parts[::2]), map(link, parts[1::2])
     return "".join(parts)
 
@@ -12010,51 +12011,57 @@ WEB = regex(r"(?i)https?://")
 
 
 @functools.cache
-def markdown_reader(*, calls: bool) -> Any:
+def markdown_reader(*, for_github: bool) -> Any:
     """A parser of Markdown that makes neither HTML of others nor images, and links to the web only.
     Its import takes as long as all others."""
     from markdown_it import MarkdownIt
 
     def text(_renderer: Any, tokens: Any, at: int, _options: Any, _env: Any) -> str:
         shown = tokens[at].content
-        return as_html(shown) if tokens[at].meta.get("linked") else linked(shown, calls=calls)
+        return (
+            as_html(shown)
+            if tokens[at].meta.get("linked")
+            else linked(shown, for_github=for_github)
+        )
 
     reader = MarkdownIt("js-default", {"html": False, "linkify": False}).disable("image")
     reader.validateLink = WEB.match  # type: ignore[method-assign, assignment]
-    reader.core.ruler.push("tame", functools.partial(tame, calls=calls))
+    reader.core.ruler.push("tame", functools.partial(tame, for_github=for_github))
     reader.add_render_rule("text", text)
     return reader
 
 
-def tame(state: Any, *, calls: bool) -> None:
+def tame(state: Any, *, for_github: bool) -> None:
     """A rule of markdown-it: headings rank below the document's own, style attributes go, which a
     page's policy forbids, links send no referrer, and words in a link are no further links."""
     for token in state.tokens:
         if token.type in ("heading_open", "heading_close"):
-            token.tag = f"h{min(int(token.tag[1]) + 2 + calls, 6)}"
+            token.tag = f"h{min(int(token.tag[1]) + 2 + for_github, 6)}"
         if style := token.attrs.pop("style", ""):  # of a cell
-            token.attrs["align" if calls else "class"] = str(style).removeprefix("text-align:")
+            token.attrs["align" if for_github else "class"] = str(style).removeprefix("text-align:")
         depth = 0
         for inner in token.children or ():
             depth += inner.nesting if inner.type in ("link_open", "link_close") else 0
             inner.meta["linked"] = depth > 0
             if inner.type == "link_open":
                 inner.attrs["rel"] = REL
-                inner.attrs["href"] = away(inner.attrs["href"]) if calls else inner.attrs["href"]
+                inner.attrs["href"] = (
+                    away(inner.attrs["href"]) if for_github else inner.attrs["href"]
+                )
 
 
-def words_html(text: str, *, calls: bool = False) -> str:
+def words_html(text: str, *, for_github: bool = False) -> str:
     """Words, which are Markdown, as HTML."""
     text = show_controls(text.strip().replace("\r\n", "\n"))
     if max(map(len, text.split("\n\n"))) > MAX_PARAGRAPH:
         return f"<pre>{escape_html(text)}</pre>"
-    return without_commands(markdown_reader(calls=calls).render(text).strip())
+    return without_commands(markdown_reader(for_github=for_github).render(text).strip())
 
 
 def said_in_markdown(text: str) -> str:
     """Words as HTML in a report in Markdown, where an empty line would end it. A line without any
     markup stays as it is."""
-    shown = words_html(text, calls=True)
+    shown = words_html(text, for_github=True)
     if shown == f"<p>{text}</p>" and PLAIN_WORDS.fullmatch(text):
         return text
     return EMPTY_LINE.sub("&#10;", shown)
@@ -12066,7 +12073,7 @@ EMPTY_LINE = regex(r"\n(?=[ \t\n])")
 
 def asked_in_markdown(text: str) -> str:
     """A prompt in such a report: it is typed text, and shown as it was typed."""
-    shown = linked(show_controls(text.replace("\r\n", "\n").expandtabs(4)), calls=True)
+    shown = linked(show_controls(text.replace("\r\n", "\n").expandtabs(4)), for_github=True)
     shown = INDENT.sub(lambda blanks: "&nbsp;" * len(blanks[0]), shown).replace("\n", "<br>\n")
     return f"<blockquote>{without_commands(shown)}</blockquote>"
 
@@ -12879,7 +12886,9 @@ def page_template() -> Any:
     )  # fmt: skip
     env.filters |= FILTERS | {
         "words": lambda text: Markup(words_html(text)),
-        "linked": lambda text: Markup(without_commands(linked(show_controls(text), calls=False))),
+        "linked": lambda text: Markup(
+            without_commands(linked(show_controls(text), for_github=False))
+        ),
     }
     env.globals |= {"MARKS": STATES, "MINUTE": "%H:%M", "DATE": DATE, "SHEET": Markup(SHEET)}
     return env.from_string(PAGE)
@@ -13096,21 +13105,21 @@ class RunTable(Table):
             self.add(row | {"run": None, "agent": None} | stated)
         super().outside(event)
 
-    def follow(self, event: Any, kept: Record) -> None:
-        if event.type == "user" and event.parent_tool_use_id is None and not kept.prompt:
-            kept.prompt = words_of(event).strip().partition("\n")[0][:MAX_TARGET]
-        super().follow(event, kept)
+    def follow(self, event: Any, record: Record) -> None:
+        if event.type == "user" and event.parent_tool_use_id is None and not record.prompt:
+            record.prompt = words_of(event).strip().partition("\n")[0][:MAX_TARGET]
+        super().follow(event, record)
 
-    def tell(self, kept: Record, _kind: str, text: str, *_: Any) -> None:
-        kept.reply = text
+    def tell(self, record: Record, _kind: str, text: str, *_: Any) -> None:
+        record.reply = text
 
-    def ended(self, kept: Record) -> None:
-        self.add(row_of(kept))
+    def ended(self, record: Record) -> None:
+        self.add(row_of(record))
 
 
-def row_of(kept: Record) -> dict[str, Any]:
+def row_of(record: Record) -> dict[str, Any]:
     """What is known of a run, whatever its verdict."""
-    run, notes, totals = kept.run, kept.notes, kept.notes.totals
+    run, notes, totals = record.run, record.notes, record.notes.totals
     numbers = totals.stated
     counts = collections.Counter(totals.actions) + collections.Counter(totals.nested)
     tools = [
@@ -13123,7 +13132,7 @@ def row_of(kept: Record) -> dict[str, Any]:
         "agent": run.agent,
         "model": totals.model or None,
         "models": [{"model": name, **took} for name, took in totals.models.items()],
-        "prompt": kept.prompt or None,
+        "prompt": record.prompt or None,
         "verdict": totals.verdict,
         "reason": run.reason,
         "failure": run.failure,
@@ -13139,7 +13148,7 @@ def row_of(kept: Record) -> dict[str, Any]:
         "files": [*totals.files.values()],
         **{name: numbers.get(name) for name in TOKEN_WORDS},
         "cost_usd": numbers.get("cost_usd"),
-        "answer": kept.reply or None,
+        "answer": record.reply or None,
         "cwd": notes.cwd or None,
     }
 
@@ -13159,9 +13168,9 @@ class CallTable(Table):
         super().__init__(view, notes)
         self.going: dict[Any, dict[str, Any]] = {}  # rows of commands in the background, by call
 
-    def follow(self, event: Event, kept: Record) -> None:
+    def follow(self, event: Event, record: Record) -> None:
         self.end_background(event)
-        super().follow(event, kept)
+        super().follow(event, record)
 
     def outside(self, event: Event) -> None:
         self.end_background(event)
@@ -13189,7 +13198,7 @@ class CallTable(Table):
         else:
             self.add(row)
 
-    def ended(self, kept: Record) -> None:
+    def ended(self, record: Record) -> None:
         """Its calls are told."""
 
     def row(self, call: FinishedCall) -> dict[str, Any]:
@@ -13459,25 +13468,25 @@ class Atif(Follower):
     begin = Trajectory
     KINDS: ClassVar = {"user": "asked", "assistant": "said", "thinking": "thought"}
 
-    def follow(self, event: Any, kept: Trajectory) -> None:
-        super().follow(event, kept)
+    def follow(self, event: Any, record: Trajectory) -> None:
+        super().follow(event, record)
         there, kind = event.parent_tool_use_id, self.KINDS.get(event.type)
         if event.type == "system" and event.subtype == "init":
-            kept.version = first_text(details(event).get("version"), kept.version)
+            record.version = first_text(details(event).get("version"), record.version)
         elif kind and there is not None and not event.unprinted:
-            kept.tell(there, kind, words_of(event), line_time(event))
+            record.tell(there, kind, words_of(event), line_time(event))
 
-    def tell(self, kept: Trajectory, kind: str, text: str, at: int | None, *_: Any) -> None:
-        kept.tell(None, kind, text, at)
+    def tell(self, record: Trajectory, kind: str, text: str, at: int | None, *_: Any) -> None:
+        record.tell(None, kind, text, at)
 
-    def did(self, kept: Trajectory, call: FinishedCall, going: int = 0) -> None:
+    def did(self, record: Trajectory, call: FinishedCall, going: int = 0) -> None:
         identity, above = call.event.call_id or "", call.parent
-        step = kept.agent_step(above, call.span[0] if call.span else None, speaks=False)
+        step = record.agent_step(above, call.span[0] if call.span else None, speaks=False)
         made = {"tool_call_id": identity, "function_name": call.name, "arguments": call.arguments}
         step.setdefault("tool_calls", []).append(made)
         result: dict[str, Any] = {"source_call_id": identity}
-        if identity in kept.documents and identity != above:
-            inner = kept.documents[identity]["trajectory_id"]
+        if identity in record.documents and identity != above:
+            inner = record.documents[identity]["trajectory_id"]
             result["subagent_trajectory_ref"] = [{"trajectory_id": inner}]
         if not going:
             text = call.diff or call.returned
@@ -13488,21 +13497,21 @@ class Atif(Follower):
         if len(result) > 1:
             step.setdefault("observation", {"results": []})["results"].append(result)
 
-    def ended(self, kept: Trajectory) -> None:
-        row, totals = row_of(kept), kept.notes.totals
-        if not kept.steps(None):  # the format's readers want one
-            kept.step(None, "system", None, row["reason"] or "nothing more was said or done")
+    def ended(self, record: Trajectory) -> None:
+        row, totals = row_of(record), record.notes.totals
+        if not record.steps(None):  # the format's readers want one
+            record.step(None, "system", None, row["reason"] or "nothing more was said or done")
         metrics = {
             "total_prompt_tokens": totals.tokens_read,
             "total_completion_tokens": row["tokens_out"],
             "total_cached_tokens": row["tokens_cached"],
             "total_cost_usd": row["cost_usd"],
-            "total_steps": len(kept.steps(None)),
+            "total_steps": len(record.steps(None)),
         }
         names = "verdict failure reason started_ms duration_ms location"
         facts = {name: row[name] for name in names.split()}
-        main, inner = kept.documents.pop(None), [*kept.documents.values()]
-        agent = {"name": row["agent"], "version": kept.version, "model_name": row["model"]}
+        main, inner = record.documents.pop(None), [*record.documents.values()]
+        agent = {"name": row["agent"], "version": record.version, "model_name": row["model"]}
         stated = {"session_id": row["session"] or None, "subagent_trajectories": inner or None}
         more = {"final_metrics": known_members(metrics), "extra": known_members(facts)}
         main["agent"] = known_members(agent)

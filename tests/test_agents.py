@@ -78,8 +78,8 @@ def test_answer_by_a_schema(member: str) -> None:
     assert view(data, messages="final").lines == ['{"age":3}']
     [result] = convert(data, "-t", "json").lines
     assert json.loads(result)["result"] == '{"age":3}'
-    nobodys = {name: value for name, value in ended.items() if name != "uuid"}
-    assert view(stream([nobodys]), messages="final").lines == ['{"age":3}']
+    unnamed_end = {name: value for name, value in ended.items() if name != "uuid"}
+    assert view(stream([unnamed_end]), messages="final").lines == ['{"age":3}']
 
 
 NATIVE = ("-t", "stream-json", "--thinking", "-r", "secrets")
