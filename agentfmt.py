@@ -3207,8 +3207,8 @@ class Counted:
 
     def __init__(self) -> None:
         self.tokens: dict[str, int] = {}  # of all steps, and of sub-agents
-        # Those of the last messages, by their IDs: as stated, and as counted.
-        self.messages: dict[Any, tuple[Any, dict[str, int]]] = {}
+        self.messages: dict[Any, dict[str, int]] = {}  # those of the last messages, by their IDs
+        self.stated: Any = None  # the ID of the last one, and its tokens as they stand there
         self.sizes: dict[Any, int] = {}  # characters of the last messages
         self.unknown: dict[Any, Sequence[str]] = {}  # counts that a message does not state
         self.dollars: float | None = None
@@ -3734,13 +3734,14 @@ class Translator:
         """Add the tokens of a message, less those that a line of it stated before, and its dollars;
         returns its tokens."""
         counted = self.counted
-        stated, usage = counted.messages.get(identity, (None, {}))
-        if tokens != stated:  # nearly always its lines state the same
+        usage = counted.messages.get(identity, {})
+        if identity is None or counted.stated != (identity, tokens):  # nearly always it repeats
             before, usage = usage, usage | self.usage_in(tokens)
             for name, count in usage.items():
                 counted.tokens[name] = counted.tokens.get(name, 0) + count - before.get(name, 0)
             if identity is not None:
-                remember(counted.messages, identity, (tokens, usage))
+                remember(counted.messages, identity, usage)
+                counted.stated = identity, tokens
         if (dollars := as_dollars(cost)) is not None:
             counted.dollars = (counted.dollars or 0) + dollars
         return usage

@@ -175,6 +175,22 @@ def test_memory_does_not_grow_with_the_names_of_sessions() -> None:
     assert left < 5_000_000
 
 
+def test_memory_does_not_grow_with_what_stands_beside_tokens() -> None:
+    def said(number: int) -> bytes:
+        usage = {"output_tokens": 5, "more": [f"{number} {n}" for n in range(2000)]}
+        message = {"id": f"m{number}", "content": [], "usage": usage}
+        return event("assistant", message=message, parent_tool_use_id=None, uuid="u")
+
+    tracemalloc.start()
+    try:
+        (row,) = convert(map(said, range(100)), "-t", "runs").objects
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert row["tokens_out"] == 500
+    assert peak < 5_000_000
+
+
 @pytest.mark.parametrize("files", [
     pytest.param({"one": [b"harmless\n", whole_run("A")], "two": [b"x\n"], "three": [init()]},
                  id="another FILE"),
