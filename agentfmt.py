@@ -7487,8 +7487,7 @@ def read_line(line: str) -> Sequence[ShellCommand]:
         line = spelled.sub(plain, line)
     source = line.encode("utf-8", "replace")
     signs = len(re.findall(rb"=\(|[|]", source))
-    nested = any(b"\\`" in part for part in re.split(rb"(?<!\\)`", source)[1::2])
-    if nested or len(source) > MAX_SOURCE or signs > MAX_SIGNS or CUT_WORD.search(source):
+    if len(source) > MAX_SOURCE or signs > MAX_SIGNS or CUT_WORD.search(source):
         raise UnclearError
     parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
     root = parser.parse(source).root_node
@@ -7628,8 +7627,10 @@ def input_from(redirect: Any) -> Fed:
 def inner_parts(node: Any) -> Iterator[tuple[Any, str, bool]]:
     """The parts of a node, each with what hides its status, and whether it is fed. Only the last
     command, and a chain of && before it, decide the status. What follows `<<E` on its line stands
-    in the document."""
+    in the document. Raises UnclearError of nested backticks, which the parser doesn't know."""
     kind, parts = node.type, node.children
+    if kind == "command_substitution" and re.match(r"`[^`]*\\`", source_of(node)):
+        raise UnclearError
     kinds = [part.type for part in parts]
     named = [at for at, part in enumerate(parts) if part.is_named and part.type != "comment"]
     joined = [part for each in parts for part in each.children if each.type == "heredoc_redirect"]
@@ -7724,20 +7725,23 @@ def inner_words(program: str, rest: Sequence[str]) -> Iterator[tuple[int, str]]:
     # Words behind a -- or in a block are rarely commands, where nothing else says so.
     doubtful = rest[begin - 1 : begin] in (["--"], ["{"])
     known = NOWHERE if doubtful else count_known(program, rest)
+    if plain_name(program) not in PLACES and 0 < begin <= known + 1:  # so is what it begins behind
+        known = max(known, begin + count_known(program, rest[begin:]))
     inner = [at for at in range(begin, len(rest)) if not NO_PROGRAM.match(rest[at])]
     first = next((at for at in inner if at >= known), NOWHERE)
     for at in inner:
         is_line, is_known = ENDS_WORD.search(rest[at]), base_name(rest[at])[:1] != UNKNOWN
         lines = program in MANY_LINES or (program, rest[at - 1]) in SCRIPT_BEHIND
         if at == first or (lines if is_line else is_known):
-            yield at, "" if at == known else f"{program} {rest[min(known, at)]}"
+            tells = at == known or (program.lower(), rest[at - 1].lower()) in TELLS
+            yield at, "" if tells else f"{program} {rest[min(known, at)]}"
 
 
 def scripts_of(program: str, rest: Sequence[str], hidden: str, fed: Fed) -> Iterator[ShellCommand]:
     """The commands of what a shell is given to run: the first word behind its options, or its
     input; and of what a program may give to one. Raises UnclearError."""
     if program in JOINING:
-        yield from read_input(" ".join(rest) if len(rest) < MAX_INNER else UNKNOWN, hidden)
+        yield from read_script(" ".join(rest) if len(rest) < MAX_INNER else UNKNOWN, hidden)
     elif plain_name(program) in SHELL_NAMES:
         known = count_known(program, rest)
         flag = next((at for at, word in enumerate(rest) if SCRIPT.fullmatch(word)), 0)
@@ -7746,14 +7750,23 @@ def scripts_of(program: str, rest: Sequence[str], hidden: str, fed: Fed) -> Iter
         options, script = rest[:at], "".join(rest[at : at + 1])
         if any(map(SCRIPT.fullmatch, options)):
             why = f"{program} {rest[known]}" if known < at else ""
-            yield from read_input(script, hidden or why)
+            yield from read_script(script, hidden or why)
         elif script.strip(UNKNOWN).startswith(PIPES):
             raise UnclearError
+        elif program in ("source", ".") and not script:  # "ruff check ."
+            return
         elif ("-s" in options or at == len(rest)) and HELP.isdisjoint(rest):
             yield from read_input(fed or UNKNOWN, hidden)
     elif fed is not None and program != "xargs" and first_inner(program, rest) < NOWHERE:
         known = count_known(program, rest)
         yield from read_input(fed, hidden) if known == len(rest) or program == "at" else ()
+
+
+def read_script(script: str, hidden: str) -> Iterator[ShellCommand]:
+    """The commands of a script among words. One that begins with an expansion is one command that
+    nobody knows: what stands behind it in the line is still known."""
+    expanded = script.startswith(UNKNOWN) and script != UNKNOWN
+    yield from [ShellCommand([UNKNOWN], hidden)] if expanded else read_input(script, hidden)
 
 
 def read_input(script: str, hidden: str) -> Iterator[ShellCommand]:
@@ -7765,11 +7778,22 @@ def read_input(script: str, hidden: str) -> Iterator[ShellCommand]:
 
 
 def set_by(words: Sequence[str]) -> Iterator[ShellCommand]:
-    """The commands that settings among words name: others may stand behind them."""
+    """The commands that settings among words name: others may stand behind them. Of a value that
+    can't be read, or only the shell knows, nothing is said: most are names of editors, or texts."""
     pairs = itertools.pairwise(words)
     entries = (f"{before}={word}" for before, word in pairs if before == "--entrypoint")
-    for setting in filter(None, map(SETS_COMMAND.match, (*words, *entries))):
-        yield from read_input(f'{setting[1]} "$@"', "a setting")
+    glued = (
+        GLUED_SCRIPT if any(map(GIVEN_SCRIPTS.__contains__, map(base_name, words))) else NO_SCRIPT
+    )
+    for word in (*words, *entries):
+        if setting := SETS_COMMAND.match(word) or glued.match(word):
+            try:
+                found = [*read_input(f'{setting[1]} "$@"', "a setting")]
+            except UnclearError:
+                if word.startswith("--entrypoint="):
+                    raise
+            else:
+                yield from (one for one in found if not one.words[0].startswith(UNKNOWN))
 
 
 def base_name(word: str) -> str:
@@ -7831,18 +7855,20 @@ HELP = frozenset(
     "--markers --setup-plan --setup-only --cache-show --no-run --list --listTests "
     "--list-tests".split()
 )
-# Settings of what programs run: GIT_EDITOR=x, core.pager=x, ProxyCommand=x, --entrypoint=x, -Sx y.
+# Settings of what programs run: GIT_EDITOR=x, core.pager=x, ProxyCommand=x, --entrypoint=x.
 SETS_COMMAND = regex(
-    r"(?is)(?:[\w.-]*(?:editor|pager|visual|command|-filter|-exec|extcmd|-string|-call|-run)="
-    r"|--entrypoint=|-[a-z]*[sc](?=\w+ ))(.+)"
+    r"(?is)(?:[\w.-]*(?:editor|pager|visual|[\w.-]command|-filter|-exec|extcmd|-string|-call|-run)="
+    r"|--entrypoint=)(.+)"
 )
-# Words of programs which leave it open what these run.
-UNTOLD = regex(r"(?i:(?:pwsh|powershell)\b.* -e(?:c|nc[a-z]*)?(?: |\Z))|git .*\balias\.")
-PIPES = ("<(", "$@", "/dev/stdin", "/dev/fd/", "/proc/self/fd/")
+GLUED_SCRIPT, NO_SCRIPT = regex(r"(?is)-[a-z]*[sc](?=\w+ )(.+)"), regex("(?!)")  # env -S'x y'
 SHELL_NAMES = frozenset(
     "sh bash zsh dash ksh fish ash mksh lksh oksh osh ysh hush ion posh yash csh tcsh rbash "
     "elvish nu xonsh source .".split()
 )
+GIVEN_SCRIPTS = frozenset("env su runuser script npx npm".split()) | SHELL_NAMES - {"source", "."}
+# Words of programs which leave it open what these run.
+UNTOLD = regex(r"(?i:(?:pwsh|powershell)\b.* -e(?:c|nc[a-z]*)?(?: |\Z))|git .*\balias\.")
+PIPES = ("<(", "$@", "/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 SCRIPT = regex("-[a-zA-Z]*[cC][a-zA-Z]*|--(?:session-)?commands?")  # precedes that of a shell
 JOINING = ("eval", "iex", "Invoke-Expression")  # their words make one script
 MANY_LINES = frozenset(  # any word of theirs may be a line
@@ -7850,6 +7876,13 @@ MANY_LINES = frozenset(  # any word of theirs may be a line
     "su runuser sg entr watchexec nodemon mosh".split()
 )
 SCRIPT_BEHIND = [*itertools.product(("npx", "npm"), ("-c", "--call"))]
+TELLS = frozenset(  # all that stands before is about what they run
+    itertools.chain(
+        itertools.product(("nix", "nix-shell"), ("-c", "--command", "--run")),
+        itertools.product(("pwsh", "powershell"), ("-c", "-command")),
+        itertools.product(("cmd",), ("/c", "//c", "/k", "//k")),
+    )
+)
 # Programs that start what their words say.
 STARTERS = frozenset(
     "sudo doas env timeout time nice ionice stdbuf exec xargs strace ltrace flock command "
@@ -7874,7 +7907,7 @@ STARTS_BEHIND = {
     "find": "-(?:exec|ok)(?:dir)?", "fd": "-x|-X|--exec|--exec-batch", "vagrant": "-c|--command",
     "cmd": "(?i)//?[ck]", "gdb": "--args",
 }  # fmt: skip
-VERB = r"(?:run|exec|x|dlx|tool|compose|[0-9.]+[smhd]?)"  # before a program, or a time
+VERB = r"(?:run|exec|rsh|x|dlx|tool|compose|[0-9.]+[smhd]?)"  # before a program, or a time
 DOCKERS = "docker podman nerdctl docker-compose podman-compose".split()
 # Behind these, or their verb, comes the name of a host, a container, a file, or a time first.
 PLACES = {
@@ -7883,7 +7916,8 @@ PLACES = {
         r"\S+",
     ),
     "timeout": r"(?<!\d )(?<!\d[smhd] )\0\S+",
-    **dict.fromkeys(("su", "runuser"), r"(?<!c )(?<!d )\S+(?= -| \Z)"),
+    "su": r"(?<!c )(?<!d )\S+(?= -| \Z)",
+    "runuser": r"(?<!c )(?<!d )(?<!-- )\S+(?= -[a-zA-Z]*[cC] | -?\Z)",
 }  # fmt: skip
 # Options with a value, of programs that start others.
 VALUED = {
@@ -7892,7 +7926,9 @@ VALUED = {
     "strace": "-[aeEopsu]", "exec": "-a", "time": "-[fo]", "command": "(?!)", "doas": "-[Cu]",
     "sh": "[-+][a-zA-Z]*[oO]|--(?:rc|init-)file", "timeout": "-[ks]", "su": "-[sgG]",
     **dict.fromkeys(DOCKERS, "-[acefhlmpuvw]|--(?:env|env-file|volume|workdir|name|user|file"
-                    "|network|memory|platform|gpus|mount)"),
+                    "|network|memory|platform|gpus|mount|publish|profile|context|host|label"
+                    "|project-name|project-directory)"),
+    "entr": "(?!)", "flock": "-[wE]|--(?:wait|timeout|conflict-exit-code)",
     **dict.fromkeys(("kubectl", "oc"), "-[cn]|--(?:container|namespace|context)"),
     **dict.fromkeys(("hatch", "pixi"), "-[ep]|--env(?:ironment)?|--project"),
     "poetry": "-[CP]|--(?:directory|project)",
@@ -7905,7 +7941,7 @@ VALUED = {
 FEEDERS = frozenset(("xargs", "parallel", "sem"))
 HIDES_STATUS = FEEDERS | frozenset(
     "find fd trap coproc setsid script watch systemd-run tmux screen entr start-stop-daemon "
-    "hyperfine at batch gdb git Start-Process Start-Job start !".split()
+    "hyperfine at batch gdb git nodemon watchexec Start-Process Start-Job start !".split()
 )
 # Options with which a program doesn't wait for what it starts, or starts nothing.
 DETACHED = {
