@@ -407,11 +407,15 @@ def named_sections(name: str) -> dict[str, list[str]]:
     return {head.partition(":")[0]: rows for head, rows in sections(name)}
 
 
-def table(name: str, heading: str) -> list[Any]:
+def table(name: str, heading: str, *, named: bool = False) -> list[Any]:
     """The rows below such a heading, for parametrize: cells have | between them, and -> before the
-    last one; what can be is JSON, but for texts as they are."""
-    rows = (re.split(r" (?:\||->) ", row) for row in named_sections(name)[heading])
-    return [pytest.param(*map(value_of, cells), id=cells[-1] or "none") for cells in rows]
+    last one; what can be is JSON, but for texts as they are. The first may be the row's name."""
+    made = []
+    for row in named_sections(name)[heading]:
+        cells = re.split(r" (?:\||->) ", row)
+        values = map(value_of, cells[named:])
+        made.append(pytest.param(*values, id=cells[0] if named else row[:60]))
+    return made
 
 
 def value_of(cell: str) -> Any:

@@ -277,12 +277,7 @@ def test_a_stream_of_an_unknown_agent(agent: str, lines: list[str], what: str) -
     assert ended.stderr.startswith(told)
 
 
-@pytest.mark.parametrize("line", [
-    {"type": "system", "subtype": "hook_started", "session_id": "s"},
-    {"type": "rate_limit_event", "rate_limit_info": {}},
-    {"type": "connection", "subtype": "lost"},
-    {"type": "error", "message": "no key"},
-])  # fmt: skip
+@pytest.mark.parametrize("line", table("runs.txt", "a known agent that never began"))
 def test_a_known_agent_that_never_began(line: Line) -> None:
     ended = convert(stream([{"type": "mystery"}, *[line] * 12]))
     assert (ended.status, ended.stderr.count("\n")) == (1, 1)
@@ -387,19 +382,7 @@ def test_what_copilot_adds_to_an_output_is_none(mark: str) -> None:
     assert converted["tool_call"]["shellToolCall"]["result"]["failure"]["stdout"] == "no rule"
 
 
-WROTE = {"tool": "write", "input": {"filePath": "a.py", "content": "x\ny\n"}, "output": "Wrote."}
-INDEX = "Index: a\n=====\n--- a\n+++ a\n@@ -1 +1,2 @@\n-x\n+y\n+z\n"
-
-
-@pytest.mark.parametrize(("called", "line"), [
-    pytest.param({**WROTE, "metadata": {}}, "{write} a.py (2 lines)", id="nothing-is-known"),
-    pytest.param({**WROTE, "metadata": {"exists": False}}, "{write} a.py (2 lines)", id="new"),
-    pytest.param({**WROTE, "metadata": {"exists": True}}, "{edit} a.py (2 lines)", id="it-was-there"),
-    pytest.param({"input": {"command": "true"}, "output": "", "metadata": {"exit": 0},
-        "time": {"start": 9, "end": 9}}, "{shell} true (exit 0)", id="took-no-time"),
-    pytest.param({"tool": "edit", "input": {"filePath": "a.py"}, "output": "ok",
-        "metadata": {"diff": INDEX}}, "{edit} a.py (+2 -1)", id="a-diff"),
-])  # fmt: skip
+@pytest.mark.parametrize(("called", "line"), table("runs.txt", "a call of opencode", named=True))
 def test_a_call_of_opencode(called: Line, line: str) -> None:
     assert convert(stream([*part("step"), used(**called), *part("stop")]), "-d").lines == [
         labeled(line)

@@ -205,12 +205,7 @@ def test_lines_of_a_file(tool: str, told: dict[str, Any], line: str) -> None:
     assert progress(convert(data, "-t", "cursor").stdout, "-d") == [labeled(line)]
 
 
-@pytest.mark.parametrize(("told", "text"), [
-    ("     1\u2192def f():\n     2\u2192    pass\n     3\u2192", "def f():\n    pass\n"),
-    ("9\tdef f():\n10\t    pass", "def f():\n    pass"),
-    ("1\tx\n\n<system-reminder>\nBe careful.\n</system-reminder>\n", "x"),
-    ("no number", "no number"),
-])  # fmt: skip
+@pytest.mark.parametrize(("told", "text"), table("foreign.txt", "numbers of lines are not content"))
 def test_numbers_of_lines_are_not_content(told: str, text: str) -> None:
     events = made(one_call("Read", {"file_path": "x"}, returned(told)))
     (ended,) = [one for one in events if one.get("subtype") == "completed"]

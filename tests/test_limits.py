@@ -33,6 +33,7 @@ from support import (
     signaled_again,
     start,
     started,
+    table,
     use,
     whole_run,
 )
@@ -132,15 +133,7 @@ def test_what_a_command_leaves_may_tidy_up(shell: dict[str, str], tmp_path: Path
     assert (ended.status, (tmp_path / "done").read_text()) == (0, "tidy\n")
 
 
-@pytest.mark.parametrize(("arguments", "status", "said"), [
-    (("--run", "no-such-command"), 127, "--run no-such-command: no such command"),
-    (("--run", "/"), 126, "--run /: Permission denied"),
-    (("--run", "cat x"), 127, "cat x: no such command: write the words without quotes"),
-    (("--run",), 2, "--run needs a command"),
-    (("x.ndjson", "--run", "cat"), 2, "FILE x.ndjson can't be read as well"),
-    (("--only", "run=-1", "--run", "cat"), 2, "run=-N needs FILEs"),
-    (("--max-idle", "0", "--run", "cat"), 2, "--max-idle: invalid time '0': expected one"),
-])  # fmt: skip
+@pytest.mark.parametrize(("arguments", "status", "said"), table("usage.txt", "not started"))
 def test_a_command_that_is_not_started(arguments: tuple[str, ...], status: int, said: str) -> None:
     ended = run(*arguments)
     assert (ended.status, said in ended.stderr) == (status, True), ended.stderr

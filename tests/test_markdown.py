@@ -111,18 +111,7 @@ PARTS = {
 }
 
 
-@pytest.mark.parametrize(("flags", "left"), [
-    pytest.param("", "prompt words actions targets details verdict", id="default"),
-    pytest.param("-m chat -d", "prompt words actions targets details verdict", id="chat"),
-    pytest.param("-m all", "words actions targets details verdict", id="all"),
-    pytest.param("--tail 0", "prompt words actions targets verdict", id="tail"),
-    pytest.param("-m none", "actions targets details verdict", id="none"),
-    pytest.param("--no-detail", "prompt words actions verdict", id="no-detail"),
-    pytest.param("-q", "prompt words verdict", id="quiet"),
-    pytest.param("-m final -q", "words verdict", id="final"),
-    pytest.param("--drop tool_call", "prompt words verdict", id="drop"),
-    pytest.param("--only shell", "details verdict", id="only"),
-])  # fmt: skip
+@pytest.mark.parametrize(("flags", "left"), table("markdown.txt", "parts", named=True))
 def test_options_mean_what_they_mean_for_text(flags: str, left: str) -> None:
     data = run_of(user(), completed(), shell(code=1, printed="no"), assistant("said"))
     text = report(data, *flags.split())
@@ -166,13 +155,7 @@ def test_the_beginning_of_a_diff() -> None:
     assert code.splitlines()[-2:] == ["+98", "... (51 more lines)"]
 
 
-@pytest.mark.parametrize(("given", "diff"), [
-    pytest.param({"old_string": "a\nb", "new_string": "c"}, "-a\n-b\n+c", id="strings"),
-    pytest.param({"old_str": "a", "new_str": ""}, "-a", id="deleted"),
-    pytest.param({"edits": [{"oldText": "a", "newText": "b"}, {"oldText": "c", "newText": "d"}]},
-        "-a\n+b\n-c\n+d", id="edits"),
-    pytest.param({"patch": "@@\n-x\n+y"}, "@@\n-x\n+y", id="patch"),
-])  # fmt: skip
+@pytest.mark.parametrize(("given", "diff"), table("markdown.txt", "diffs", named=True))
 def test_a_diff_of_what_an_edit_was_asked_for(given: dict[str, Any], diff: str) -> None:
     call = completed(key="editToolCall", args={"path": "a", **given}, result={"success": {}})
     assert read(report(run_of(call))).code == [f"{diff}\n"]

@@ -572,11 +572,7 @@ def test_help_names_each_option() -> None:
     assert "x>=0" not in text  # a formula
 
 
-@pytest.mark.parametrize(("page", "file", "words"), [
-    ((), "agentfmt.1", "--exit-zero\nExit 0 instead of 1 or 3."),
-    (("agentfmt",), "agentfmt.1", "--exit-zero\nExit 0 instead of 1 or 3."),
-    (("sidecar",), "agentfmt-sidecar.7", "exec agentfmt -t stream-json -r secrets"),
-])  # fmt: skip
+@pytest.mark.parametrize(("page", "file", "words"), table("usage.txt", "the manual"))
 @pytest.mark.parametrize("viewer", ["man", "mandoc", ""])
 def test_the_manual(
     viewer: str, page: tuple[str, ...], file: str, words: str, tmp_path: Any

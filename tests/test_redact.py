@@ -518,21 +518,7 @@ def test_secrets_file(tmp_path: Path) -> None:
     assert b"=[REDACTED:secrets-file]" in ended.stdout  # and no value in the marker's name
 
 
-TWO_LINES = "correct\nhorse"
-
-
-@pytest.mark.parametrize(("text", "said"), [
-    ("\ufeffPW=correct horse\r\n", "the correct horse battery"),
-    ("PW=correct horse # of production", "the correct horse battery"),
-    ("PW = correct horse", "the correct horse battery"),
-    ("export PW='correct horse' # x", "the correct horse battery"),
-    ("PW: correct horse", "the correct horse battery"),
-    ("PW=`correct horse`", "the correct horse battery"),
-    ('"correct horse"', "the correct horse battery"),
-    ("A=first-value\ncorrect horse", "the correct horse battery"),
-    ('A=1\nPW="correct\nhorse"', TWO_LINES), (r'PW="correct\nhorse"', TWO_LINES),
-    ('A=1\nPW="correct horse', 'PW="correct horse'),
-])  # fmt: skip
+@pytest.mark.parametrize(("text", "said"), table("redacted.txt", "secrets files"))
 def test_a_secrets_file_is_read_as_dotenv_reads_it(tmp_path: Path, text: str, said: str) -> None:
     """What is no assignment is a value, and is said where others are assignments."""
     as_powershell = text.removeprefix("\ufeff").encode("utf-16")
@@ -846,11 +832,7 @@ def test_a_value_that_was_hidden_for_its_name_is_known_from_there_on(
         assert to not in ("markdown", "html") or COPIED not in shown_  # written when all is known
 
 
-@pytest.mark.parametrize("text", [
-    "git clone https://bob:<>@git.example/x", "curl -u bob:<> http://h.example/", "mysql -uroot -p<> db",
-    "sshpass -p <> ssh h", "Cookie: sid=<>", "Authorization: Bearer <>", "DB_PASSWORD=<>",
-    "user/pass: bob/<>", "Credentials: bob:<>", 'CREDENTIALS="bob:<>"', "user:pass = bob:<>",
-])  # fmt: skip
+@pytest.mark.parametrize("text", table("redacted.txt", "what was hidden once stays hidden"))
 @pytest.mark.parametrize("to", ["stream-json", "text", "markdown", "html"])
 def test_what_was_hidden_once_stays_hidden(text: str, to: str) -> None:
     """Whatever told it."""
@@ -1122,12 +1104,7 @@ def test_prose_hides_no_paths_unless_asked() -> None:
     assert "npm: ~/x\n" in redact(data, "-r", "secrets,paths").stderr
 
 
-@pytest.mark.parametrize(("flags", "count"), [
-    (("-t", "stream-json"), 4), (("-t", "stream-json", "--only", "result"), 0),
-    (("-t", "cursor", "--drop", "shell"), 2), (("-t", "text"), 4), (("-t", "runs"), 4),
-    (("-t", "text", "--drop", "user"), 3), (("-t", "json", "--actions", "stderr", "-d"), 4),
-    (("-t", "markdown", "-m", "none"), 4),
-])  # fmt: skip
+@pytest.mark.parametrize(("flags", "count"), table("redacted.txt", "counts"))
 def test_the_redactions_are_those_in_selected_events(flags: tuple[str, ...], count: int) -> None:
     """Whatever the output shows of them: words, too, tell values that others repeat; a marker that
     stood in the input is none."""

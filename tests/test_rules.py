@@ -30,7 +30,7 @@ from planting import (
     scanner,
     spellings,
 )
-from support import THOROUGH, check_linear, named_sections, scanner_of, sections
+from support import THOROUGH, check_linear, named_sections, scanner_of, sections, table
 
 import agentfmt
 from agentfmt import Scanner
@@ -216,14 +216,7 @@ def test_identifiers_are_left(template: str) -> None:
         assert "token]" not in hide(text)
 
 
-@pytest.mark.parametrize("text", [
-    "_ZNSt12__shared_ptrINSt10filesystem28recursive_directory_iterator10_Dir_stackE",
-    "state_makeFirstThrowablePathInTryOrCatchBlock2",
-    "test_getElementsByClassNameInUtf8Documents",
-    "vscode-editor-snippetTabstopHighlightBackground", "key_AbstractSingletonProxyFactoryBean2",
-    "MAX_ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", "api_internationalizationconfiguration1",
-    "getByTestId-primaryNavigationButtonContainerWrapper", "token_" + "1234567890" * 4,
-])  # fmt: skip
+@pytest.mark.parametrize("text", table("redacted.txt", "long names are left"))
 def test_long_names_are_left(text: str) -> None:
     assert hide(f"see {text} there") == f"see {text} there"
 
@@ -410,17 +403,9 @@ def test_known_value_of_several_lines() -> None:
         assert hide(left, known) == left
 
 
-@pytest.mark.parametrize(("values", "text", "hidden"), [
-    pytest.param(["aab"], "aaab", "a*", id="every-start"),
-    pytest.param(["aab", "baa"], "aabaab", "*", id="overlap"),
-    pytest.param(["ababac"], "abababac", "ab*", id="false-start"),
-    pytest.param(["aba"], "ababa", "*", id="overlaps-itself"),
-    pytest.param(["aa"], "aaaaa", "*", id="runs"),
-    pytest.param(["ab", "abc"], "abc ab", "* *", id="prefix-of-another"),
-    pytest.param(["abc", "b"], "abc b", "* *", id="inside-another"),
-    pytest.param(["ab"], "abab", "**", id="apart"),
-    pytest.param(["a\nb", "b\nc"], "a\nb\nc", "*", id="lines"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("values", "text", "hidden"), table("redacted.txt", "overlaps", named=True)
+)
 def test_known_values_that_overlap(values: list[str], text: str, hidden: str) -> None:
     assert hide(text, knowing(*values)) == hidden.replace("*", "[REDACTED:known]")
 
@@ -585,13 +570,10 @@ def test_pattern_that_RE2_refuses(pattern: str) -> None:  # noqa: N802
         Scanner({}, {"p": pattern})
 
 
-@pytest.mark.parametrize(("pattern", "hidden"), [
-    pytest.param(r"user:\w{4}", "see https://[REDACTED:p]@host/x now", id="begins before"),
-    pytest.param(r"Lm2v@host", "see https://user:[REDACTED:url-password]/x now", id="ends behind"),
-    pytest.param(r"3cr3t", "see https://user:[REDACTED:url-password]@host/x now", id="within"),
-    pytest.param(r"[A-Z].{9,}\]@\S+", "see https://user:[REDACTED:url-password]@host/x now",
-                 id="of the marker"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("pattern", "hidden"),
+    table("redacted.txt", "touching", named=True),
+)
 def test_a_pattern_and_a_rule_hide_what_they_touch_and_no_more(pattern: str, hidden: str) -> None:
     scanner = Scanner({}, {"p": pattern})
     assert scanner.conceal("see https://user:s3cr3tQx9Lm2v@host/x now") == hidden

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from support import assistant, completed, convert, delta, event, result, started
+from support import assistant, completed, convert, delta, event, result, started, table
 
 import agentfmt
 
@@ -73,17 +73,7 @@ def test_each_text_is_said_once(lines: list[bytes], text: str) -> None:
     assert aggregated(*lines) == text
 
 
-@pytest.mark.parametrize(("message", "text"), [
-    pytest.param({"content": "words"}, "words", id="content is text"),
-    pytest.param({"content": [{"type": "text", "text": "a"}, {"text": "b"}]}, "ab", id="two"),
-    pytest.param({"content": [{"type": "image"}, {"text": "b"}, 7]}, "b", id="other blocks"),
-    pytest.param({"content": []}, "", id="no block"),
-    pytest.param({"content": [{"text": 7}]}, "", id="text is a number"),
-    pytest.param({"content": 7}, "", id="content is a number"),
-    pytest.param({}, "", id="empty"),
-    pytest.param("words", "", id="no object"),
-    pytest.param(None, "", id="null"),
-])  # fmt: skip
+@pytest.mark.parametrize(("message", "text"), table("calls.txt", "shapes of a message", named=True))
 def test_shapes_of_a_message(message: Any, text: str) -> None:
     assert aggregated(event("assistant", message=message)) == text
 

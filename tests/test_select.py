@@ -277,11 +277,7 @@ def test_one_run_of_a_file(choice: str, runs: list[str], tmp_path: Path) -> None
     assert ended.stderr.count("failed: --fail-on") == sum(place != "b:7" for place in runs)
 
 
-@pytest.mark.parametrize(
-    ("choices", "told"),
-    [(["run=3"], True), (["session=x"], True), (["run=2"], False), (["run=3", "run=1"], False),
-     (["run=3", "shell"], False), (["run=3,shell", "session=x"], True)],
-)  # fmt: skip
+@pytest.mark.parametrize(("choices", "told"), table("commands.txt", "no such run"))
 def test_a_run_that_is_not_there_is_told(choices: list[str], told: bool) -> None:
     """Else its number, or its name, would pass for one of which nothing is to be printed."""
     flags = [flag for choice in choices for flag in ("--only", choice)]
@@ -453,13 +449,7 @@ def test_what_action_lines_name_is_a_target(path: str) -> None:
 # ---------------------------------------------------------------- results and verdicts
 
 
-@pytest.mark.parametrize(("flags", "left"), [
-    (("--only", "user"), True), (("--drop", "type=*"), True), (("--drop", "*"), True),
-    (("--drop", "session=*,user"), True), (("--drop", "subtype=success"), True),
-    (("--drop", "type=resul?"), True), (("--drop", "result"), False),
-    (("--drop", "type=result"), False), (("--drop", "type=result,subtype=success"), False),
-    (("--drop", "result,subtype=error"), True), (("--only", "user", "--drop", "result"), False),
-])  # fmt: skip
+@pytest.mark.parametrize(("flags", "left"), table("commands.txt", "results"))
 def test_a_result_is_dropped_only_by_name(flags: tuple[str, ...], left: bool) -> None:
     for to in ("stream-json", "json"):
         ended = convert(DATA, "-t", to, *flags)
@@ -470,14 +460,7 @@ def test_a_result_is_dropped_only_by_name(flags: tuple[str, ...], left: bool) ->
 SESSIONS = ("one", "two", "three", "four")
 
 
-@pytest.mark.parametrize(("flags", "left"), [
-    (("--drop", "session=one"), SESSIONS[1:]), (("--drop", "session=o*"), SESSIONS[1:]),
-    (("--only", "session=t*"), ("two", "three")), (("--drop", "session=*"), ()),
-    (("--only", "session=t*", "--drop", "session=two"), ("three",)),
-    (("--only", "session=one,read", "--only", "session=two"), SESSIONS[:2]),
-    (("--only", "session=one", "--only", "shell"), SESSIONS),
-    (("--drop", "session=one,shell"), SESSIONS),
-])  # fmt: skip
+@pytest.mark.parametrize(("flags", "left"), table("commands.txt", "sessions"))
 def test_a_session_is_selected_as_a_whole(flags: tuple[str, ...], left: tuple[str, ...]) -> None:
     """Its run has no row, no result, no summary, no part in the totals, nor in the exit status."""
     bad = result("one", is_error=True)
@@ -525,13 +508,7 @@ def test_text_prints_only_what_is_selected() -> None:
 
 
 @pytest.mark.parametrize("to", ["text", "json", "stream-json"])
-@pytest.mark.parametrize(("choice", "status"), [
-    ("status=denied", 1),
-    ("status=timeout", 0),
-    ("shell", 1),
-    ("thinking", 1),
-    ("type=t*,tool==x", 0),
-])  # fmt: skip
+@pytest.mark.parametrize(("choice", "status"), table("commands.txt", "fail on sees every event"))
 def test_fail_on_sees_every_event(to: str, choice: str, status: int) -> None:
     ended = convert(DATA, "-t", to, "--drop", "type=*", "--fail-on", choice)
     assert ended.status == status
@@ -549,12 +526,7 @@ def test_fail_on_counts_and_names_the_first() -> None:
 # ---------------------------------------------------------------- thinking
 
 
-@pytest.mark.parametrize(("flags", "left"), [
-    ((), False), (("--thinking",), True), (("--only", "thinking"), True),
-    (("--only", "type=thinking"), True), (("--only", "type=*"), False),
-    (("--only", "user"), False), (("--thinking", "--only", "user"), False),
-    (("--only", "user", "--only", "thinking"), True), (("--thinking", "--drop", "thinking"), False),
-])  # fmt: skip
+@pytest.mark.parametrize(("flags", "left"), table("commands.txt", "thinking"))
 def test_thinking(flags: tuple[str, ...], left: bool) -> None:
     assert ("thinking" in kept(*flags)) == left
 
@@ -588,14 +560,7 @@ def test_what_can_match_nothing_is_an_error_with_a_hint() -> None:
     assert {choice: said_of(choice).removeprefix(f"{choice!r}: ") for choice in HINTS} == HINTS
 
 
-@pytest.mark.parametrize("choice", [
-    "path=my notes.txt",
-    "path=a|b",
-    "path=./!a",
-    "session=a:b",
-    "target=*A=1 path=x cat y|sh*",
-    "target=! grep x",
-])  # fmt: skip
+@pytest.mark.parametrize("choice", table("commands.txt", "anything"))
 def test_paths_targets_and_sessions_may_hold_anything(choice: str) -> None:
     assert agentfmt.parse_selector(choice).text == choice
 
@@ -709,16 +674,13 @@ def test_a_command_whose_status_is_that_of_its_line(row: str) -> None:
             assert convert(data, "--fail-unless", choice).status == (command not in found)
 
 
-@pytest.mark.parametrize(("line", "glob", "matches"), [
-    ("git -C r -c a=b push origin", "git push*", True), ("git --no-pager push", "git push", True),
-    ("git push -f", "git push*", True), ("git push -f", "git push", True), ("git push", "=git push", True),
-    ("git push -f", "=git push", False), ("git pushy", "git push", False), ("./gradlew test", "./gradlew test", True),
-    ("/usr/bin/git push", "/bin/git  push", True), ("git -C r push", "git*push*", True),
-    ("git stash push", "git push*", False), ("git commit -m 'push it'", "git push*", False),
-    ("git -C push log", "git log", True), ("x " + "-a b " * 3000, "x c", True),
-    ("timeout 5 $G push", "git", True), ("timeout 5 $G push", "git*push", True), ("exec $G push $A", "=git push", True),
-    ("timeout $T make", "git", False), ("timeout 5 $G make", "git push", True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("line", "glob", "matches"),
+    [
+        *table("commands.txt", "options"),
+        ("x " + "-a b " * 3000, "x c", True),
+    ],
+)
 def test_options_between_a_program_and_its_words(line: str, glob: str, matches: bool) -> None:
     assert gated(line, "--fail-on", glob).status == matches
 
@@ -738,12 +700,7 @@ def test_commands_of_other_spellings() -> None:
 # ---------------------------------------------------------------- what a success has to show
 
 
-@pytest.mark.parametrize(("choice", "shown"), [
-    ("read", True), ("read,status=ok", True), ("status=nonzero", True), ("change", False),
-    ("shell", False), ("shell,status=*", True), ("edit,status=denied", True), ("user", True),
-    ("path=src/*", True), ("path=docs/*", False), ("command=x", False),
-    ("command=x,status=nonzero", True),
-])  # fmt: skip
+@pytest.mark.parametrize(("choice", "shown"), table("commands.txt", "wanted"))
 @pytest.mark.parametrize("to", ["text", "runs", "stream-json"])
 def test_a_success_has_to_show_what_is_wanted(choice: str, shown: bool, to: str) -> None:
     data = b"".join((init(), user(), *READ, *SHELL, *EDIT, result()))
@@ -784,13 +741,7 @@ def test_a_call_that_goes_on_shows_nothing() -> None:
     assert convert(whole_run(), "--fail-unless", "read", "--fail-on", "read").status == 1
 
 
-@pytest.mark.parametrize(("line", "said"), [
-    ("pytest -q | tail -5", ": pytest ran at stdin:3, but its status is hidden by | tail"),
-    ("pytest; echo done", ": pytest ran at stdin:3, but its status is hidden by ; echo"),
-    ("pytest || true", ": pytest ran at stdin:3, but its status is hidden by || true"),
-    ("sudo -b pytest", ": pytest ran at stdin:3, but its status is hidden by sudo -b"),
-    ("make", ""),
-])  # fmt: skip
+@pytest.mark.parametrize(("line", "said"), table("commands.txt", "nearly"))
 def test_what_was_nearly_shown_is_said(line: str, said: str) -> None:
     ended = gated(line, "--fail-unless", "pytest*")
     assert ended.stderr.endswith(f"no event matched --fail-unless command=pytest*{said}\n")

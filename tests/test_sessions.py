@@ -128,16 +128,12 @@ def says(text: str, **more: Any) -> bytes:
 
 ASK, SAY = claude("user", "Go"), says("Done")
 CALL = claude("assistant", [use("Bash", "c")])
-RESULT = claude("user", [returned("x", "c")])
-LIMIT = claude("assistant", "You've hit your limit", isApiErrorMessage=True, error="rate_limit")
 INTERRUPTED = {"type": "text", "text": "[Request interrupted by user for tool use]"}
 REJECTED = claude("user", [returned("No", "c", error=True), INTERRUPTED])
 COMPACTED = (
     b'{"type":"system","subtype":"compact_boundary","sessionId":"s","uuid":"b"}\n'
     + claude("user", "This session is being continued from another.", isCompactSummary=True)
 )  # fmt: skip
-COMMAND = claude("user", "<command-name>/review</command-name><command-args>a.py</command-args>")
-NEW = b'{"type":"brand-new","sessionId":"s"}\n' * 5 + b'{"type":"newer"}\n{"type":"newest"}\n'
 
 
 def test_no_verdict_rests_on_sums_that_not_each_output_makes() -> None:
@@ -233,12 +229,9 @@ def test_results_that_are_saved_above_their_calls(lines: list[bytes], tools: lis
     assert convert(data, "-t", "stream-json", "--thinking").stdout == data
 
 
-@pytest.mark.parametrize("context", [
-    "<ide_opened_file>The user opened /w/a.py in the IDE.</ide_opened_file>\n{}",
-    "<ide_selection>x\n</ide_selection><ide_diagnostics>[]</ide_diagnostics>{}",
-    "{}\n<system-reminder>\nBe careful.\n</system-reminder>",
-    "<system-reminder>a</system-reminder>\n{}\n\n<system-reminder>b</system-reminder>\n",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "context", table("foreign.txt", "what a host adds to a prompt was not typed")
+)
 def test_what_a_host_adds_to_a_prompt_was_not_typed(context: str) -> None:
     asked = context.format("Fix <b>it</b>.")
     for typed in (asked, [{"type": "text", "text": asked}]):
@@ -285,17 +278,9 @@ def executed(code: str, told: Any) -> bytes:
     return ran + codex("response_item", type="custom_tool_call_output", call_id="c", output=told)
 
 
-@pytest.mark.parametrize(("text", "status", "code", "took"), [
-    ('{"output":"x","metadata":{"exit_code":2,"duration_seconds":1.5}}', "nonzero", 2, 1500),
-    ('{"output":"{\\"exit_code\\":2}","metadata":{"exit_code":0}}', "ok", 0, None),
-    ('Exit code: 0\nWall time: 1 seconds\nOutput:\n{"exit_code": 3, "x": 1}', "ok", 0, 1000),
-    ("Exit code: 0\nWall time: 0.2 seconds\nOutput:\nx", "ok", 0, 200),
-    ("Wall time: 1 seconds\nProcess exited with code 1\nOutput:\nExit code: 3", "nonzero", 1, 1000),
-    ("Wall time: 9 seconds\nProcess running with session ID 7\nOutput:\n", "ok", None, 9000),
-    ([{"type": "input_text", "text": "x"}], "ok", None, None),
-    ("exec command rejected by user", "rejected", None, None),
-    ("Script failed\nWall time 0.5 seconds\nOutput:\n\nno", "error", None, None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "status", "code", "took"), table("foreign.txt", "results of codex")
+)
 def test_results_of_codex(text: Any, status: str, code: int | None, took: int | None) -> None:
     (row,) = calls(META_LINE + TYPED + SHELL + output(text) + words("assistant", "Done"))
     assert (row["tool"], row["target"], row["status"]) == ("shell", "make test", status)

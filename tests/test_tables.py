@@ -64,11 +64,7 @@ TYPES: dict[str, Any] = {"string": str, "integer": int, "number": (int, float), 
 # ---------------------------------------------------------------- runs
 
 
-@pytest.mark.parametrize(("member", "time"), [
-    ('"timestamp_ms":1700000000123', 1700000000123),
-    ('"timestamp":"2023-11-14T22:13:20.123Z"', 1700000000123), ('"timestamp":"soon"', None),
-    ('"timestamp":[]', None), ('"timestamp":-1', None),
-])  # fmt: skip
+@pytest.mark.parametrize(("member", "time"), table("runs.txt", "times are milliseconds"))
 def test_times_are_milliseconds(member: str, time: int | None) -> None:
     data = init().replace(b'"model"', member.encode() + b',"model"') + result()
     assert rows(data, "runs")[0]["started_ms"] == time

@@ -125,14 +125,7 @@ def test_a_command_is_shown_as_it_runs_in_pipes_and_tables_too() -> None:
 # ---------------------------------------------------------------- labels
 
 
-@pytest.mark.parametrize(("tool", "args", "shown"), [
-    ("shell", {"command": "npm test"}, "{} npm test"),
-    ("read", {"path": "a.py"}, "{} a.py"),
-    ("edit", {"path": "a.py"}, "{} a.py"),
-    ("delete", {"path": "a.py"}, "{} a.py"),
-    ("grep", {"pattern": "x"}, "{} x"),
-    ("webFetch", {"url": "https://a"}, "{} https://a"),
-])  # fmt: skip
+@pytest.mark.parametrize(("tool", "args", "shown"), table("calls.txt", "labels"))
 def test_a_label_is_its_verb_where_a_target_follows(tool: str, args: Any, shown: str) -> None:
     stream = init() + call(tool, args, ok()) + call(tool, {}, ok()) + result()
     line = shown.format(verb(tool))
@@ -306,11 +299,10 @@ def test_selectors_that_fail_a_run_are_the_reason() -> None:
     assert line.endswith("failed, 1 action (read 1), Auto: --fail-on read matched at stdin:2")
 
 
-@pytest.mark.parametrize(("why", "columns", "rows"), [
-    pytest.param("boom", 80, ["error: boom"], id="fits"),
-    pytest.param("boom: no space left", 32, ["error:", "  boom: no space left"], id="cut"),
-    pytest.param("one\ntwo", 80, ["error: one", "  two"], id="lines"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("why", "columns", "rows"),
+    table("calls.txt", "reasons", named=True),
+)
 def test_why_a_command_failed_is_shown_below_it_where_there_is_no_room(
     why: str, columns: int, rows: list[str]
 ) -> None:

@@ -143,16 +143,8 @@ def test_what_a_failed_call_is_about(tool: str, args: Any, outcome: Any, line: s
 
 @pytest.mark.parametrize(
     ("tool", "query", "target"),
-    [
-        ("webSearch", {"webSearchRequestQuery": {"args": {"searchTerm": "x y", "toolCallId": "c"}}}, "x y"),
-        ("webFetch", {"webFetchRequestQuery": {"args": {"url": "https://a"}}, "toolCallId": "c"}, "https://a"),
-        ("webSearch", {"webSearchRequestQuery": {"args": {"searchTerm": "x", "toolCallId": "b"}}}, ""),
-        ("webSearch", {"webSearchRequestQuery": {"args": {"searchTerm": "x"}}}, ""),
-        ("webSearch", {"webSearchRequestQuery": 7}, ""),
-        ("webSearch", 7, ""),
-    ],
-    ids=["args", "query", "another-call", "no-call", "no-object", "no-query"],
-)  # fmt: skip
+    table("calls.txt", "asked", named=True),
+)
 def test_a_call_that_never_started_is_about_what_was_asked(
     tool: str, query: Any, target: str
 ) -> None:
@@ -163,11 +155,7 @@ def test_a_call_that_never_started_is_about_what_was_asked(
     assert line_of(asked, rejected) == " ".join(f"{failed(tool)} {target} (rejected)".split())
 
 
-@pytest.mark.parametrize(
-    ("arguments", "target"),
-    [('{"query": "x y"}', "x y"), ('{"query"', ""), ("\ud83d", "")],
-    ids=["arguments", "bad-arguments", "surrogate"],
-)
+@pytest.mark.parametrize(("arguments", "target"), table("calls.txt", "function", named=True))
 def test_function(arguments: str, target: str) -> None:
     body = {"name": "look_up", "arguments": arguments, "result": ok()}
     assert line_of(call("completed", "function", body)) == f"{label('look_up')} {target}".strip()
@@ -541,13 +529,7 @@ def test_the_call_that_runs_fits_the_terminal() -> None:
     )  # which the terminal may echo behind it
 
 
-@pytest.mark.parametrize(("options", "env", "coloured"), [
-    pytest.param((), {}, True, id="auto"),
-    pytest.param((), {"NO_COLOR": "1"}, False, id="NO_COLOR"),
-    pytest.param((), {"TERM": "dumb"}, False, id="dumb"),
-    pytest.param(("--color", "never"), {}, False, id="never"),
-    pytest.param(("--color", "always"), {"NO_COLOR": "1", "TERM": "dumb"}, True, id="always"),
-])  # fmt: skip
+@pytest.mark.parametrize(("options", "env", "coloured"), table("calls.txt", "colors", named=True))
 def test_colors(options: tuple[str, ...], env: dict[str, str], coloured: bool) -> None:
     seen, _ = on_terminal(spelled(*SHELL), "-d", *options, env=env)
     red = f"\x1b[31m{RAN} npm test (exit 1)\x1b[0m\n".encode()
@@ -800,14 +782,9 @@ def test_what_is_said_shows_as_it_grows() -> None:
     assert b"Hello\n" in seen
 
 
-@pytest.mark.parametrize(("options", "ends", "env", "shown"), [
-    pytest.param((), ("stdout",), {}, True, id="stdout"),
-    pytest.param((), ("stderr",), {}, True, id="to-a-file"),
-    pytest.param(("-t", "json", "--actions", "stderr"), ("stderr",), {}, True, id="there"),
-    pytest.param((), (), {}, False, id="no-terminal"),
-    pytest.param((), ("stderr",), {"TERM": "dumb"}, False, id="dumb"),
-    pytest.param(("-t", "stream-json"), ("stdout", "stderr"), {}, False, id="json"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "ends", "env", "shown"), table("calls.txt", "where the last line is", named=True)
+)
 def test_where_the_last_line_is(
     options: tuple[str, ...], ends: tuple[str, ...], env: dict[str, str], shown: bool
 ) -> None:
@@ -826,15 +803,9 @@ def test_no_last_line_where_a_pipe_may_lead_to_the_terminal(tmp_path: Path) -> N
 # ---------------------------------------------------------------- the command
 
 
-@pytest.mark.parametrize(("options", "option", "outputs"), [
-    ("-t json -m final", "--messages", "text runs markdown html otlp"),
-    ("-t stream-json -m none", "--messages", "text runs markdown html otlp"),
-    ("-t json --actions stdout", "--actions stdout", "text markdown html"),
-    ("--max-report 1K", "--max-report", "markdown html"), ("-t json --diff", "--diff", "text"),
-    ("-t json --thinking", "--thinking", "text stream-json cursor html atif"),
-    ("--ci-safe", "--ci-safe", "json stream-json cursor runs calls otlp atif"),
-    ("--max-event 1K", "--max-event", "json stream-json cursor runs calls otlp"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "option", "outputs"), table("calls.txt", "an option goes with some outputs")
+)
 def test_an_option_goes_with_some_outputs(options: str, option: str, outputs: str) -> None:
     ended = run(*options.split(), data=whole_run())
     only = f"goes with --to {' or '.join(outputs.split())} only"
@@ -856,11 +827,7 @@ def test_members_of_any_shape_never_crash(tool: str) -> None:
                 assert_safe(rendered.out + rendered.err)
 
 
-@pytest.mark.parametrize(("usage", "said"), [
-    ({"inputTokens": 1, "outputTokens": 2}, "1 token in, 2 out"),
-    ({"inputTokens": 2, "outputTokens": 1}, "2 tokens in, 1 out"),
-    ({"outputTokens": 1}, "1 token out"),
-])  # fmt: skip
+@pytest.mark.parametrize(("usage", "said"), table("calls.txt", "one token is no plural"))
 def test_one_token_is_no_plural(usage: dict[str, int], said: str) -> None:
     shown = render(spelled(init(), result(usage=usage)), View(summary="stderr"))
     assert shown.err[-1].endswith(f", {said}")
