@@ -8236,13 +8236,15 @@ A_SHELL = "(?:tool=)?(?i:bash|shell|sh|cmd|exec|terminal)"
 # What people write -> what they mean. Blanks and quotes around; another order or sign; two terms in
 # one; rules of Claude Code; names alone; bare commands and paths; regular expressions.
 MEANT = (
-    (rf"\s+(.*)|((?!target|{KEY}=.*\\\Z).*\S)\s+|((?!target){KEY}!?=)\s+(.*)", r"\1\2\3\4"),
+    (rf"\s+(.*)|((?!target|{KEY}=.*\\\Z).*\S)\s+|((?!target|command){KEY}!?=)\s+(.*)", r"\1\2\3\4"),
     (rf"((?:{KEY}!?==?)?)[\"'`“‘](.*)[\"'`”’]", r"\1\2"),
     (rf"({KEY})\s*(?:[:~]=?|=~(?!/)|(?<=\s)==?)\s*(.+)", r"\1=\2"),
     (rf"!\s*({KEY})=(.*)|(?!target)({KEY})=!(.*)", r"\1\3!=\2\4"),
-    (rf"((?!target|path).*?)(?: and|,)?\s((?!command|target){KEY}!?=.*)", r"\1,\2"),
+    (rf"((?!target|command).*?)(?: and|,)?\s({KEY}!?=.*)", r"\1,\2"),
+    (r"(command.*?)(?: and|,)?\s((?:tool|status|subtype|session|run)!?=.*)", r"\1,\2"),
     (rf"(?!{SEVERAL}\Z)(?:({NAME}) and (.+)|({NAME}) ({STATUS}))", r"\1\3,\2\4"),
-    (rf"({KEY}!?=.+) and ({KEY}!?=.+|{NAME}|{STATUS})", r"\1,\2"),
+    (rf"({KEY}!?=.+) and ({KEY}!?=.+)", r"\1,\2"),
+    (rf"((?!target|command){KEY}!?=.+) and ({NAME}|{STATUS})", r"\1,\2"),
     (rf"(!?)\s*({STATUS})", r"status\1=\2"),
     (r"(command!?=)(?:\w+=\S* )+(.*)", r"\1\2"),
     (r"(command!?=)=(.*[*?].*)", r"\1\2"),
@@ -8262,8 +8264,9 @@ MEANT = (
     (r"(command!?=)(?!=)\^?(.*)\$", r"\1=\2"),
     (r"((?:command|path)!?=)\^(.*?)[.:]?\*?", r"\1\2*"),
     (r"(command!?=(?!=).*?)(?:\\ |\\s[+*]?)(.*)", r"\1 \2"),
-    (r"((?:command|path)!?=(?!=).*?)(?:\.\+|(?<=[\w=])[.:]\*|\.\*(?=\\)|\[[^]]*\]\+)(.*)",
+    (r"((?:command|path)!?=(?!=).*?)(?:\.\+|(?<=[\w=]):\*|\.\*(?=\\)|\[[^]]*\]\+)(.*)",
      r"\1*\2"),
+    (r"(command!?=(?!=).*?)(?<=[\w=])\.\*(.*)", r"\1*\2"),
     (r"((?:command|path)!?=(?!=).*?)\\(?:b|([*?.]))(.*)", r"\1\2\3"),
 )  # fmt: skip
 # What could match nothing, and why.
@@ -8279,7 +8282,6 @@ MISTAKES = (
     (r"(?!\w+!?==)(?:[^[]|\[!?\]?[^]]*\])*\[!?\]?[^]]*", "a [ without ]: write [[] for it"),
     (r"(\w+)!=\*+", r"nothing can match: for events without \1, write --drop '\1=*'"),
     (r"run!?=(?!-?[1-9][0-9]{0,8}\Z).*", "a run is a number, such as 3, or -1 for the last"),
-    (rf"status!?=(?!.*[*?[])(?!{STATUS}\Z).*", f"no such status; they are {', '.join(STATUSES)}"),
 )  # fmt: skip
 
 
@@ -8305,6 +8307,8 @@ def asks(*meant: str) -> str:
 
 def parse_term(term: str) -> Term:
     """The key and the pattern of a term; a word without a wildcard becomes a type or a tool."""
+    import fnmatch
+
     for mistake, why in MISTAKES:
         if match := re.fullmatch(mistake, term, re.DOTALL):
             raise ValueError(match.expand(why))
@@ -8314,11 +8318,15 @@ def parse_term(term: str) -> Term:
     elif key in ("word", "tool", "type"):
         if (named := find_name(key, glob)) is None:
             equals = "=" if WILDCARD.search(glob) else "=="
-            meant = [f"{key}{negation}{equals}{glob}"]
+            spelled = glob.replace(",", r"\,")
+            meant = [f"{key}{negation}{equals}{spelled}"]
             if key == "word":
-                meant = [f"command={glob}", f"tool{equals}{glob}"]
-            raise ValueError(f'no such name "{glob}": {asks(*meant)}')
+                meant = [f"command={spelled}", f"tool{equals}{spelled}"]
+            meant = [*filter(None, map(plainly, meant))]
+            raise ValueError(f'no such name "{glob}"' + (f": {asks(*meant)}" if meant else ""))
         key, glob = named
+    elif key == "status" and not fnmatch.filter(STATUSES, glob):
+        raise ValueError(NO_STATUS)
     elif key == "path":  # a directory is what is in it
         glob = os.path.normpath(f"{glob}*" if glob.endswith("/") else glob)
     elif key == "command" and glob.startswith("="):
@@ -8327,6 +8335,16 @@ def parse_term(term: str) -> Term:
         words = " ".join(glob.split()).removesuffix(" *")  # which need not be there
         glob = re.sub(r"\A[^\s*?[]*/", "", words)  # as the directory of a program
     return Term(key, glob, negation == "!")
+
+
+def plainly(term: str) -> str:
+    """A term as it has to be written, or "" if it can match nothing."""
+    for _ in MEANT:
+        term = meant_by(term)
+    return "" if any(re.fullmatch(wrong, term, re.DOTALL) for wrong, _ in MISTAKES) else term
+
+
+NO_STATUS = f"no such status; they are {', '.join(STATUSES)}"
 
 
 def split_term(term: str) -> tuple[str, str, str]:
@@ -8355,7 +8373,8 @@ def find_name(key: str, glob: str) -> tuple[str, str] | None:
     names, plain = names_for(key), glob.replace("_", "").lower()
     if WILDCARD.search(glob):
         alike = any(fnmatch.filter(names, one) for one in (glob.lower(), plain))
-        return (key, glob) if alike or key != "word" or glob.startswith("mcp_") else None
+        if alike or key != "word" or glob.startswith("mcp_"):
+            return key, glob
     if key != "type" and MCP_TOOL.fullmatch(glob):
         return "tool", glob
     return names.get(glob) or names.get(plain)
