@@ -491,6 +491,12 @@ def test_many_short_strings_are_shortened(text: str) -> None:
     assert json.loads(left)["call_id"] == "c" * 60
 
 
+def test_an_init_with_many_tools_is_shortened() -> None:
+    line = event("system", subtype="init", tools=["mcp__github__" + "x" * 50] * 9)
+    left = redact(line, *SAME, "--max-event", "500").stdout
+    assert len(left) <= 501
+
+
 def test_an_event_that_cannot_fit_says_so_once() -> None:
     line = event("user", x=["a"] * 100)
     ended = redact(line * 3, *SAME, "--max-event", "64")
