@@ -182,23 +182,7 @@ def test_split_words_of_odd_shapes_are_hidden_whole() -> None:
     assert TOKEN[9:].encode() not in redact(data, *SECRETS).stdout
 
 
-MEMBERS = [
-    pytest.param(value, kept, id=json.dumps(value)[:40])
-    for value, kept in (
-        ({"password": "hunter"}, False), ({"apiKey": "abc", "x": 1}, False),
-        ({"name": "DB_PASSWORD", "value": "hunter"}, False),
-        ({"value": "hunter", "name": "DB_PASSWORD"}, False),
-        ({"key": "npm-token", "value": "hunter"}, False),
-        (["--password", "hunter"], False), ([{"value": "--token"}, {"value": "hunter"}], False),
-        ({"Authorization": ["hunter"]}, False), ({"token": {"value": "hunter"}}, True),
-        ({"password": 5}, True), ({"password": "null"}, True), ({"password": "$PW"}, True),
-        ({"tokens": "hunter"}, True), ({"name": "x", "value": "hunter"}, True),
-        (["--verbose", "hunter"], True), (["password", "hunter"], True),
-    )
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("value", "kept"), MEMBERS)
+@pytest.mark.parametrize(("value", "kept"), table("redacted.txt", "members"))
 def test_values_of_secret_members(value: Any, kept: bool) -> None:
     line = event("user", x=value)
     left = redact(line, *SECRETS).stdout
@@ -634,20 +618,7 @@ def test_without_re2(tmp_path: Path) -> None:
 
 PASSWORD = "hunter2x9K"
 # What tools print with colors on; ~ is the beginning of a code.
-COLORED = {
-    "jq": '~[1;39m{~[0m~[34;1m"password"~[0m~[1;39m:~[0m ~[0;32m"*"~[0m~[1;39m}',
-    "yq": "~[36mpassword~[0m:~[32m *~[0m",
-    "bat": "~[38;5;203mpassword~[0m~[38;5;231m:~[0m~[38;5;231m ~[0m~[38;5;186m*~[0m",
-    "bat, true color": "~[38;2;248;248;242mdb_password~[0m~[38;2;249;38;114m=~[0m*~[0m",
-    "rich": "~[33mpassword~[0m=~[32m'*'~[0m",
-    "node": "{ password: ~[32m'*'~[39m }",
-    "logrus": "~[36mINFO~[0m[0000] login ~[36mpassword~[0m=*",
-    "grep": "a.yml~[36m~[K:~[m~[K~[01;31m~[Kpassword~[m~[K: *",
-    "rg": "~[0m~[32m3~[0m:db_~[0m~[1m~[31mpassword~[0m=*",
-    "tput": "~[1mpassword~(B~[m: *",
-    "a value in pieces": "password: hunt~[31mer2~[0mx9K",
-    "a name in pieces": "pass~[31mword~[0m: *",
-}
+COLORED = table("redacted.txt", "colored", named=True)
 SPELLINGS_OF_ESC = ("\x1b", r"\u001b", r"\u001B", r"\x1b", r"\033", r"\e", r"\\u001b")
 
 
@@ -661,10 +632,10 @@ def lines_with(text: str) -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize("esc", SPELLINGS_OF_ESC)
-@pytest.mark.parametrize("tool", COLORED)
-def test_codes_for_a_terminal_are_seen_through(tool: str, esc: str) -> None:
+@pytest.mark.parametrize("colored", COLORED)
+def test_codes_for_a_terminal_are_seen_through(colored: str, esc: str) -> None:
     """The value goes, the codes stay."""
-    text = COLORED[tool].replace("*", PASSWORD).replace("~", esc)
+    text = colored.replace("*", PASSWORD).replace("~", esc)
     left = hide(text)
     assert PASSWORD[-4:] not in left
     assert re.findall(r"\[[0-9;]*[mK]", left) == re.findall(r"\[[0-9;]*[mK]", text)
@@ -673,7 +644,7 @@ def test_codes_for_a_terminal_are_seen_through(tool: str, esc: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [*COLORED.values(), f"see ~[1m{TOKEN[:9]}~[31m{TOKEN[9:]}~[0m", f"a~[1m{TOKEN}"]
+    "text", [*COLORED, f"see ~[1m{TOKEN[:9]}~[31m{TOKEN[9:]}~[0m", f"a~[1m{TOKEN}"]
 )
 def test_codes_are_seen_through_wherever_they_stand(text: str) -> None:
     text = text.replace("*", PASSWORD).replace("~", "\x1b")
@@ -1026,7 +997,7 @@ PRINTED_AT: dict[str, Callable[[str], bytes]] = {
     "reason": lambda text: run_of(result=text, is_error=True, subtype="error"),
 }
 TOLD = [planted for planted in map(made, PRINTED["one"]) if len(planted.secret) > 7]
-COLORED_TEXTS = [text.replace("*", PASSWORD).replace("~", "\x1b") for text in COLORED.values()]
+COLORED_TEXTS = [row.values[0].replace("*", PASSWORD).replace("~", "\x1b") for row in COLORED]
 
 
 @pytest.mark.parametrize("place", PRINTED_AT)

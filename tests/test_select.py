@@ -130,22 +130,10 @@ def test_paths_are_remembered_for_every_selector(flags: tuple[str, ...]) -> None
     assert "--fail-on subtype=completed,path=*.env matched" in ended.stderr
 
 
-PLACES = {  # the directory of the run, a path -> whether it is in src, as `path=src/*` asks
-    ("/work", "src/a"): True, ("/work", "/work/src/a"): True, ("/work", "src"): True,
-    ("/work", "./src//b/../a"): True, ("/work", "lib/../src/a"): True, ("/work/", "src/a/"): True,
-    ("/private/tmp/w", "/tmp/w/src/a"): True, ("", "src/a"): True, ("C:\\w", "C:\\w\\src\\a"): True,
-    ("/work", "src/../../etc/x"): False, ("/work", "src/../lib/a"): False, ("/work", ".."): False,
-    ("/work", "/src/a"): False, ("/work", "/work/../src/a"): False, ("/work", "srcs/a"): False,
-    ("/work", "/work"): False, ("/work", "~/src/a"): False, ("", "src/../a"): False,
-    ("C:\\w", "src\\..\\..\\x"): False, ("/work", "//work/src/a"): True,
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("here", "path"), PLACES)
+@pytest.mark.parametrize(("here", "path", "inside"), table("commands.txt", "places"))
 @pytest.mark.parametrize("tool", ["editToolCall", "readToolCall", "lsToolCall"])
-def test_where_a_path_leads(tool: str, here: str, path: str) -> None:
+def test_where_a_path_leads(tool: str, here: str, path: str, inside: bool) -> None:
     """Compared without `.` and `..`; what isn't inside is outside."""
-    inside = PLACES[here, path]
     data = event("system", subtype="init", cwd=here) + b"".join(
         call(tool, "1", {"path": path}, {"success": {}})
     )
@@ -153,10 +141,7 @@ def test_where_a_path_leads(tool: str, here: str, path: str) -> None:
     assert convert(data + result(), "--fail-on", "path!=src/*").status != inside
 
 
-@pytest.mark.parametrize(("selector", "status"), [
-    ("change,path=a.lock", 1), ("path=app/a.lock", 1), ("path=app", 1), ("path=b.lock", 0),
-    ("path=lock", 0), ("path!=*/app/*", 0), ("path!=app/*", 0), ("path!=src/*", 1), ("path=/home", 1),
-])  # fmt: skip
+@pytest.mark.parametrize(("selector", "status"), table("commands.txt", "below"))
 def test_a_path_below_a_directory_that_no_line_states(selector: str, status: int) -> None:
     """As Codex writes them: any directory of it may be the run's."""
     called = call("editToolCall", "1", {"path": "/home/me/app/a.lock"}, {"success": {}})
@@ -165,28 +150,17 @@ def test_a_path_below_a_directory_that_no_line_states(selector: str, status: int
     assert (convert(data, "--only", selector).stdout != b"") == status
 
 
-# Lines of a shell -> does a gate see that they write into secrets, and that they change a file?
-WRITES = {
-    "echo x > secrets/k": (1, 1), "cat >> ./secrets/k <<E\nx\nE": (1, 1), "x | y >| secrets/k": (1, 1),
-    "bash -c 'echo x > secrets/k'": (1, 1), "sudo sh -c 'x > secrets/k'": (1, 1),
-    "eval 'x > secrets/k'": (1, 1), "bash <<'E'\nx > secrets/k\nE": (1, 1), "trap 'x > secrets/k' 0": (1, 1),
-    "x > ~/secrets/k": (1, 1), "cd ~/secrets && x > k": (1, 1), "cd secrets; cd; cd - && x > k": (1, 1),
-    "cd secrets && x > k": (1, 1), "cd /work/secrets; x > k": (1, 1), "cd a; x > ../secrets/k": (1, 1),
-    "D=secrets; x > $D/k": (1, 1), "x > \"$F\"": (1, 1), "x > sec*/k": (1, 1), "x > /work/$D": (1, 1),
-    "x > src/k": (0, 1), "x > src/$k": (0, 1), "cd src && x > k": (0, 1),
-    "pytest > /tmp/log 2>&1": (0, 0), "x 2> /dev/null": (0, 0), "cat < secrets/k": (0, 0),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("line", WRITES)
+@pytest.mark.parametrize(("line", "secret", "change"), table("commands.txt", "writes"))
 @pytest.mark.parametrize("wrapped", [False, True])
-def test_files_that_a_line_writes_into(line: str, *, wrapped: bool) -> None:
+def test_files_that_a_line_writes_into(
+    line: str, secret: int, change: int, *, wrapped: bool
+) -> None:
     """Codex wraps each line: bash -lc LINE."""
     given = shlex.join(["bash", "-lc", line]) if wrapped else line
     data = init() + shell_line(given) + result()
     gates = ("path=secrets/*", "change")
     found = [convert(data, "--fail-on", gate).status for gate in gates]
-    assert tuple(found) == WRITES[line]
+    assert found == [secret, change]
 
 
 def test_the_directory_of_the_run_is_no_path_that_a_command_names() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
@@ -130,13 +130,9 @@ def test_detail_of_a_call_that_failed(outcome: dict[str, Any], line: str, args: 
     assert plain == f"{label} " + re.sub(r"(after|:).*\)", ")", line).replace(" )", ")")
 
 
-@pytest.mark.parametrize(("tool", "args", "outcome", "line"), [
-    ("switchMode", {}, {"error": {"errorMessage": "boom"}}, "(error: boom)"),  # is no target
-    ("mystery", {}, {"error": {"errorMessage": "boom"}}, "(error: boom)"),
-    ("mcp", {"providerIdentifier": "gh", "toolName": "issue"},
-     ok(isError=True, content=[{"text": {"text": "no such issue"}}]), "gh/issue (error: no such issue)"),
-    ("shell", None, {"rejected": {"command": "rm x", "reason": ""}}, "rm x (rejected)"),  # by its result
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("tool", "args", "outcome", "line"), table("calls.txt", "failed calls", named=True)
+)
 def test_what_a_failed_call_is_about(tool: str, args: Any, outcome: Any, line: str) -> None:
     assert line_of(done(f"{tool}ToolCall", args, outcome)) == f"{failed(tool)} {line}"
 
@@ -161,19 +157,11 @@ def test_function(arguments: str, target: str) -> None:
     assert line_of(call("completed", "function", body)) == f"{label('look_up')} {target}".strip()
 
 
-@pytest.mark.parametrize(
-    ("members", "success", "line"),
-    [
-        ({"startedAtMs": "1000", "completedAtMs": "2479"}, {"executionTime": 9}, "1.5 s"),
-        ({"startedAtMs": "2000", "completedAtMs": "1000"}, {"executionTime": 900}, "0.9 s"),
-        ({"startedAtMs": "2000", "completedAtMs": "1000"}, {}, ""),
-        ({"completedAtMs": "1000"}, {"durationMs": "3723000"}, "1 h 2 min"),
-        ({"startedAtMs": 5, "completedAtMs": 9}, {}, "4 ms"),
-        ({}, {"executionTime": 1e400}, ""),
-        ({}, {"executionTime": "9" * 5000}, ""),
-    ],
-    ids=["clocks", "backwards", "nothing-left", "hours", "short", "infinite", "digits"],
-)
+@pytest.mark.parametrize(("members", "success", "line"), [
+    *table("calls.txt", "durations", named=True),
+    pytest.param({}, {"executionTime": 1e400}, "", id="infinite"),
+    pytest.param({}, {"executionTime": "9" * 5000}, "", id="digits"),
+])  # fmt: skip
 def test_duration(members: dict[str, Any], success: dict[str, Any], line: str) -> None:
     got = line_of(done("shellToolCall", {"command": "x"}, ok(**success), **members))
     assert got == f"{label('shell')} x ({line})".replace(" ()", "")
@@ -257,27 +245,13 @@ def test_a_line_shows_what_there_is_room_for(
     assert agentfmt.render_action(whole, "", columns, agentfmt.PLAIN).decode() == line
 
 
-SHOWN: dict[Callable[[Any], Any], dict[Any, Any]] = {
-    agentfmt.display_width: {
-        "abc": 3, "文": 2, "e\u0301": 1, "a\u200bb": 2, "ｱ": 1, "Ａ": 2, "😀": 2, "각": 2, "\u1100\u1161\u11a8": 2, "": 0,
-    },
-    agentfmt.format_cost: {0: "", 0.0004: "under $0.001", 0.0123: "$0.012", 0.5: "$0.50", 1234.5: "$1,234.50"},
-    agentfmt.format_duration: {
-        49: "49 ms", 50: "0.1 s", 59_949: "59.9 s", 59_950: "1 min 0 s", 60_000: "1 min 0 s",
-        119_900: "2 min 0 s", 3_599_950: "1 h 0 min",
-    },
-    agentfmt.format_size: {  # two or three digits
-        1: "1 byte", 999: "999 bytes", 1000: "1.0 kB", 9949: "9.9 kB", 9950: "10 kB", 999_499: "999 kB",
-        999_500: "1.0 MB", 5_000_000_000: "5.0 GB",
-    },
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("show", "value"), [(show, value) for show in SHOWN for value in SHOWN[show]]
-)
-def test_how_a_value_is_shown(show: Callable[[Any], Any], value: Any) -> None:
-    assert show(value) == SHOWN[show][value]
+@pytest.mark.parametrize(("name", "value", "shown"), [
+    *table("calls.txt", "shown"),
+    *(("format_cost", *row) for row in ((0.0004, "under $0.001"), (0.0123, "$0.012"), (0.5, "$0.50"))),
+    ("format_cost", 1234.5, "$1,234.50"),
+])  # fmt: skip
+def test_how_a_value_is_shown(name: str, value: Any, shown: Any) -> None:
+    assert getattr(agentfmt, name)(value) == shown
 
 
 @given(st.text(), st.integers(0, 50))
@@ -540,16 +514,7 @@ def test_colors(options: tuple[str, ...], env: dict[str, str], coloured: bool) -
         assert b"\r" not in seen
 
 
-@pytest.mark.parametrize(("env", "utf8"), [
-    ({}, False),
-    ({"LANG": "en_US.UTF-8"}, True),
-    ({"LANG": "de_DE.utf8", "LC_ALL": ""}, True),
-    ({"LANG": "en_US.UTF-8", "LC_ALL": "C"}, False),
-    ({"LANG": "en_US.UTF-8", "LC_CTYPE": "POSIX"}, False),
-    ({"LC_CTYPE": "UTF-8"}, True),  # macOS
-    ({"LC_CTYPE": "C.UTF-8"}, False),  # of Python itself, where there is nothing
-    ({"LC_CTYPE": "C.UTF-8", "LANG": "C.UTF-8"}, True),
-])  # fmt: skip
+@pytest.mark.parametrize(("env", "utf8"), table("calls.txt", "locales", named=True))
 def test_locale(env: dict[str, str], utf8: bool) -> None:
     assert agentfmt.is_utf8(env) == utf8
 
