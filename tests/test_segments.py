@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Iterator
-from functools import partial
 from itertools import accumulate
 from typing import Any
 
@@ -30,8 +30,8 @@ def replay(text: str) -> bytes:
 
 SAYING: dict[str, Callable[[str], bytes]] = {
     "said": assistant, "delta": delta, "replay": replay,
-    "below": partial(assistant, parent_tool_use_id="t"),
-    "below_delta": partial(delta, parent_tool_use_id="t"),
+    "below": functools.partial(assistant, parent_tool_use_id="t"),
+    "below_delta": functools.partial(delta, parent_tool_use_id="t"),
 }  # fmt: skip
 
 
