@@ -6405,7 +6405,7 @@ class Runs:
         if session.has_begun and not stray and kind not in TAKEN_BY_KIND:
             file.has_run = True
             return
-        if event.type == "error":
+        if event.type == "error" and kind != UNREADABLE:
             said = self.redacted(error_text(event), "error")
             file.error = excerpt_reason(said) or file.error
         ours = event.type in CURSOR_TYPES and not is_empty(event)

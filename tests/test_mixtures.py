@@ -101,6 +101,15 @@ def test_a_wrong_agent_is_told(agent: str, given: str) -> None:
     assert own or "ended without" not in ended.stderr
 
 
+def test_an_error_among_the_lines_of_a_wrong_agent_is_no_reason() -> None:
+    first, *rest = GOOD["cursor"]
+    error = lines(
+        {"type": "error", "message": "529", "session_id": json.loads(first)["session_id"]}
+    )
+    ended = convert([first, *error, *rest], "--from", "claude")
+    assert ended.stderr.endswith(": cursor wrote them: leave out --from claude\n")
+
+
 @pytest.mark.parametrize("agent", GOOD)
 def test_no_strangers_end_makes_a_success(agent: str) -> None:
     """An end holds more than its type, which any program may print."""
