@@ -470,7 +470,8 @@ def event(kind: str | None = None, /, *, session: str | None = SESSION, **member
     made |= members
     if session is not None:
         made["session_id"] = session
-    return json.dumps(made, separators=(",", ":")).encode() + b"\n"
+    line = json.dumps(made, separators=(",", ":")).replace("Infinity", "1e400")
+    return line.encode() + b"\n"
 
 
 def init(session: str | None = SESSION) -> bytes:
@@ -511,6 +512,20 @@ def completed(
 ) -> bytes:
     call = {key: {"args": args or {"path": "a"}, "result": result or {"success": {}}}}
     return event("tool_call", subtype="completed", call_id=call_id, tool_call=call, session=session)
+
+
+def call(tool: str, args: Any, outcome: Any = None, **members: Any) -> bytes:
+    """An event of a call: its start, or with an outcome its end. Without args it names none."""
+    times = {name: members.pop(name) for name in list(members) if name.endswith("AtMs")}
+    body = {"args": args, "result": outcome}
+    body = {name: value for name, value in body.items() if value is not None}
+    subtype = "started" if outcome is None else "completed"
+    tool_call = {f"{tool}ToolCall": body, **times}
+    return event("tool_call", subtype=subtype, tool_call=tool_call, **{"call_id": "c1"} | members)
+
+
+def ok(**success: Any) -> dict[str, Any]:
+    return {"success": success}
 
 
 def below(call: str | None, line: bytes) -> bytes:

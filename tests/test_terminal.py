@@ -20,6 +20,7 @@ from support import (
     MESSAGES_ONLY,
     as_line,
     assistant,
+    call,
     completed,
     content,
     convert,
@@ -27,6 +28,7 @@ from support import (
     failed,
     init,
     label,
+    ok,
     on_terminal,
     result,
     table,
@@ -89,18 +91,6 @@ def show(
         agentfmt.convert([("-", arriving())], to="text", **given)
     told = re.sub("[^\n]*\r\x1b\\[K", "", err.decode())
     return Shown(out.decode().split("\n")[:-1], told.split("\n")[:-1])
-
-
-def call(tool: str, args: Any, outcome: Any = None, **members: Any) -> bytes:
-    """An event of a call: its start, or with an outcome its end."""
-    body = {"args": args} | ({} if outcome is None else {"result": outcome})
-    subtype = "started" if outcome is None else "completed"
-    tool_call = {f"{tool}ToolCall": body}
-    return event("tool_call", subtype=subtype, tool_call=tool_call, **{"call_id": "c1"} | members)
-
-
-def ok(**success: Any) -> dict[str, Any]:
-    return {"success": success}
 
 
 # ---------------------------------------------------------------- what a command is about

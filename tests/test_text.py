@@ -18,13 +18,20 @@ from hypothesis import strategies as st
 from support import (
     GLYPHS,
     MESSAGES_ONLY,
+    SESSION,
     TOKEN,
     as_line,
+    assistant,
+    call,
     convert,
+    delta,
+    event,
     failed,
     label,
     labeled,
+    ok,
     on_terminal,
+    result,
     run,
     table,
     verb,
@@ -44,45 +51,20 @@ class Rendered(NamedTuple):
     status: int
 
 
-def init(session: str = "2f4c27dc-1", **members: Any) -> dict[str, Any]:
-    return {"type": "system", "subtype": "init", "session_id": session, "cwd": CWD, **members}
+def init(session: str = SESSION, cwd: str = CWD) -> bytes:
+    return event("system", subtype="init", cwd=cwd, session=session)
 
 
-def result(session: str = "2f4c27dc-1", **members: Any) -> dict[str, Any]:
-    ok = {"type": "result", "subtype": "success", "is_error": False, "session_id": session}
-    return {**ok, **members}
+def function(body: dict[str, Any], **members: Any) -> bytes:
+    return event("tool_call", subtype="completed", tool_call={"function": body}, **members)
 
 
-def said(text: str, session: str = "2f4c27dc-1", **members: Any) -> dict[str, Any]:
-    message = {"role": "assistant", "content": [{"type": "text", "text": text}]}
-    return {"type": "assistant", "message": message, "session_id": session, **members}
+def asked(content: Any, **members: Any) -> bytes:
+    return event("user", message={"content": content}, **members)
 
 
-def asked(content: Any, **members: Any) -> dict[str, Any]:
-    return {"type": "user", "message": {"content": content}, "session_id": "2f4c27dc-1", **members}
-
-
-def delta(text: str, **members: Any) -> dict[str, Any]:
-    return said(text, timestamp_ms=1, **members)
-
-
-def call(subtype: str, tool: str, body: dict[str, Any], **members: Any) -> dict[str, Any]:
-    times = {name: members.pop(name) for name in list(members) if name.endswith("AtMs")}
-    event = {"type": "tool_call", "subtype": subtype, "call_id": "c1", "session_id": "2f4c27dc-1"}
-    return {**event, "tool_call": {tool: body, **times}, **members}
-
-
-def started(tool: str, args: dict[str, Any], **members: Any) -> dict[str, Any]:
-    return call("started", tool, {"args": args}, **members)
-
-
-def done(tool: str, args: Any, outcome: Any, **members: Any) -> dict[str, Any]:
-    body = {"args": args, "result": outcome} if args is not None else {"result": outcome}
-    return call("completed", tool, body, **members)
-
-
-def spelled(*events: dict[str, Any]) -> bytes:
-    return b"".join(map(as_line, events))
+def spelled(*events: bytes) -> bytes:
+    return b"".join(events)
 
 
 def render(data: bytes, view: View = View(), to: str = "text", step: int = 0) -> Rendered:  # noqa: B008
@@ -97,13 +79,9 @@ def lines(data: bytes) -> list[str]:
     return data.decode().split("\n")[:-1]
 
 
-def line_of(*events: dict[str, Any], detail: bool = True) -> str:
+def line_of(*events: bytes, detail: bool = True) -> str:
     [line] = render(spelled(init(), *events, result()), View(detail=detail)).out
     return line
-
-
-def ok(**success: Any) -> dict[str, Any]:
-    return {"success": success}
 
 
 # ---------------------------------------------------------------- every tool
@@ -116,17 +94,17 @@ CALLS = [row.values for row in DONE]
 def test_detail_of_a_call_that_happened(tool: str, args: Any, outcome: Any, line: str) -> None:
     """Also where a lone surrogate somewhere in the line is for the slow decoder."""
     for more in ({}, {"odd": "\ud83d"}):
-        assert line_of(done(f"{tool}ToolCall", args, outcome, **more)) == labeled(line)
+        assert line_of(call(tool, args, outcome, **more)) == labeled(line)
 
 
 @pytest.mark.parametrize(("outcome", "line"), table("calls.txt", "failed"))
 @pytest.mark.parametrize("args", [None, {"path": f"{CWD}/src/a.py"}], ids=["remembered", "given"])
 def test_detail_of_a_call_that_failed(outcome: dict[str, Any], line: str, args: Any) -> None:
-    begun = started("editToolCall", {"path": f"{CWD}/src/a.py"})
-    got = line_of(begun, done("editToolCall", args, outcome))
+    begun = call("edit", {"path": f"{CWD}/src/a.py"})
+    got = line_of(begun, call("edit", args, outcome))
     label = failed("edit")
     assert got == f"{label} src/a.py {line}"
-    plain = line_of(begun, done("editToolCall", args, outcome), detail=False)
+    plain = line_of(begun, call("edit", args, outcome), detail=False)
     assert plain == f"{label} " + re.sub(r"(after|:).*\)", ")", line).replace(" )", ")")
 
 
@@ -134,7 +112,7 @@ def test_detail_of_a_call_that_failed(outcome: dict[str, Any], line: str, args: 
     ("tool", "args", "outcome", "line"), table("calls.txt", "failed calls", named=True)
 )
 def test_what_a_failed_call_is_about(tool: str, args: Any, outcome: Any, line: str) -> None:
-    assert line_of(done(f"{tool}ToolCall", args, outcome)) == f"{failed(tool)} {line}"
+    assert line_of(call(tool, args, outcome)) == f"{failed(tool)} {line}"
 
 
 @pytest.mark.parametrize(
@@ -144,17 +122,15 @@ def test_what_a_failed_call_is_about(tool: str, args: Any, outcome: Any, line: s
 def test_a_call_that_never_started_is_about_what_was_asked(
     tool: str, query: Any, target: str
 ) -> None:
-    asked = {
-        "type": "interaction_query", "subtype": "request", "session_id": "2f4c27dc-1", "query": query,
-    }  # fmt: skip
-    rejected = done(f"{tool}ToolCall", None, {"rejected": {"reason": ""}}, call_id="c")
+    asked = event("interaction_query", subtype="request", query=query)
+    rejected = call(tool, None, {"rejected": {"reason": ""}}, call_id="c")
     assert line_of(asked, rejected) == " ".join(f"{failed(tool)} {target} (rejected)".split())
 
 
 @pytest.mark.parametrize(("arguments", "target"), table("calls.txt", "function", named=True))
 def test_function(arguments: str, target: str) -> None:
     body = {"name": "look_up", "arguments": arguments, "result": ok()}
-    assert line_of(call("completed", "function", body)) == f"{label('look_up')} {target}".strip()
+    assert line_of(function(body)) == f"{label('look_up')} {target}".strip()
 
 
 @pytest.mark.parametrize(("members", "success", "line"), [
@@ -163,7 +139,7 @@ def test_function(arguments: str, target: str) -> None:
     pytest.param({}, {"executionTime": "9" * 5000}, "", id="digits"),
 ])  # fmt: skip
 def test_duration(members: dict[str, Any], success: dict[str, Any], line: str) -> None:
-    got = line_of(done("shellToolCall", {"command": "x"}, ok(**success), **members))
+    got = line_of(call("shell", {"command": "x"}, ok(**success), **members))
     assert got == f"{label('shell')} x ({line})".replace(" ()", "")
 
 
@@ -176,7 +152,7 @@ def test_paths_are_relative_to_the_directory_of_the_run(path: str, cwd: str, sho
 def test_every_label_has_both_its_forms(tool: str) -> None:
     variants = {status: key for key, status in reversed(agentfmt.VARIANTS.items())}
     ends = ["success", *(variants[status] for status in agentfmt.REASONS)]
-    lines = [done(f"{tool}ToolCall", {"path": "a"}, {end: {}}) for end in ends]
+    lines = [call(tool, {"path": "a"}, {end: {}}) for end in ends]
     reasons = [f"{failed(tool)} ({words})" for words in agentfmt.REASONS.values()]
     assert convert(spelled(*lines)).lines == [label(tool), *reasons]
 
@@ -184,7 +160,7 @@ def test_every_label_has_both_its_forms(tool: str) -> None:
 @pytest.mark.parametrize("code", [1, 42, 255, -9, "1", "-9", 2**31 - 1])
 def test_an_exit_status_is_shown(code: object) -> None:
     for variant in ("success", "failure"):
-        line = spelled(done("shellToolCall", {}, {variant: {"exitCode": code}}))
+        line = spelled(call("shell", {}, {variant: {"exitCode": code}}))
         assert convert(line).stdout.decode() == f"{label('shell')} (exit {code})\n"
 
 
@@ -192,7 +168,7 @@ def test_an_exit_status_is_shown(code: object) -> None:
     "code", [0, "0", None, "", "x", 0.0, True, [1], {"a": 1}, "1\n2", "9" * 99]
 )
 def test_what_is_not_an_exit_status_is_not_shown(code: object) -> None:
-    line = spelled(done("shellToolCall", {}, ok(exitCode=code)))
+    line = spelled(call("shell", {}, ok(exitCode=code)))
     assert convert(line).lines == [label("shell")]
 
 
@@ -202,17 +178,17 @@ FOUND: list[Any] = [
     {"diffString": "--- /dev/null"}, {"diffString": "-a"}, {"exitCode": 0, "stdout": "\ud83d"},
 ]  # fmt: skip
 LABELLED = [
-    *(done(f"{tool}ToolCall", args, outcome) for tool, args, outcome, _ in CALLS),
-    *(done(f"{tool}ToolCall", {}, ok() | {"success": found})
+    *(call(tool, args, outcome) for tool, args, outcome, _ in CALLS),
+    *(call(tool, {}, ok() | {"success": found})
       for tool in ("edit", "shell", "mcp", "task", "") for found in FOUND),
-    *({"type": "tool_call", "subtype": "completed", "tool_call": held}
+    *(event("tool_call", subtype="completed", tool_call=held)
       for held in (None, 7, {}, {"id": 1, "readToolCall": {}}, {"function": {"name": "x"}})),
 ]  # fmt: skip
 
 
 def test_a_line_with_details_begins_with_the_label() -> None:
     for line in LABELLED:
-        [shown], detailed = (convert(as_line(line), *flags).lines for flags in ((), ("-d",)))
+        [shown], detailed = (convert(line, *flags).lines for flags in ((), ("-d",)))
         assert detailed[0].startswith(re.sub(r" \(exit .*\)\Z", "", shown)), line
 
 
@@ -226,7 +202,7 @@ WIDE = "读取文件" * 60
 def test_a_line_is_cut_at_the_width(columns: int, target: str) -> None:
     screen = agentfmt.Screen()
     with mock.patch.object(screen, "width", return_value=columns):
-        event = done("shellToolCall", {"command": target}, ok(exitCode=0, executionTime=1200))
+        event = call("shell", {"command": target}, ok(exitCode=0, executionTime=1200))
         [line] = render(spelled(init(), event, result()), View(detail=True, out=screen)).out
     assert agentfmt.display_width(line) <= columns
     assert "..." in line
@@ -265,20 +241,24 @@ PARTS = ("I'll ", "read.\nThen", " I'll write.")
 WHOLE = "".join(PARTS)
 
 
-def turn(form: str) -> Iterator[dict[str, Any]]:
+def turn(form: str) -> Iterator[bytes]:
     """A segment, a call, another segment, as the three kinds of stream have them."""
-    deltas = {"plain": [], "partial": [delta(part) for part in PARTS], "2025": map(said, PARTS)}
+    deltas = {
+        "plain": [],
+        "partial": [delta(part) for part in PARTS],
+        "2025": map(assistant, PARTS),
+    }
     yield init()
     yield from deltas[form]
     if form == "plain":
-        yield said(WHOLE)
+        yield assistant(WHOLE)
     elif form == "partial":
-        yield said(WHOLE, timestamp_ms=2, model_call_id="m")
-    yield started("readToolCall", {"path": "a"})
-    yield done("readToolCall", {"path": "a"}, ok(totalLines=1))
+        yield assistant(WHOLE, timestamp_ms=2, model_call_id="m")
+    yield call("read", {"path": "a"})
+    yield call("read", {"path": "a"}, ok(totalLines=1))
     if form == "partial":
         yield from (delta("Do"), delta("ne.\n"))
-    yield said("Done.\n")
+    yield assistant("Done.\n")
     yield result(result=WHOLE + "Done.\n")
 
 
@@ -315,7 +295,7 @@ def test_a_delta_held_at_the_end_of_input_is_printed_before_the_failure() -> Non
 
 @pytest.mark.parametrize("messages", ["all", "final"])
 def test_a_failed_run_gives_no_answer_and_all_its_words(messages: str) -> None:
-    events = (init(), said("Half an ans"), init(), said("Whole."), result())
+    events = (init(), assistant("Half an ans"), init(), assistant("Whole."), result())
     rendered = render(spelled(*events), View(messages=messages))
     assert rendered.out == (["Half an ans", "Whole."] if messages == "all" else ["Whole."])
     assert any("superseded" in line for line in rendered.err)
@@ -349,7 +329,7 @@ def test_several_files_have_headings_and_answers_stand_apart() -> None:
 @pytest.mark.parametrize("to", ["text", "json", "stream-json"])
 @pytest.mark.parametrize("detail", [False, True])
 def test_actions_go_where_they_are_sent(to: str, detail: bool) -> None:
-    data = spelled(init(), done("readToolCall", {"path": "a"}, ok(totalLines=2)), result())
+    data = spelled(init(), call("read", {"path": "a"}, ok(totalLines=2)), result())
     line = label("read") + " a (2 lines)" * detail
     alone = [] if to == "text" else render(data, to=to).out
     nowhere = render(data, View(detail=detail, actions="none"), to)
@@ -359,7 +339,7 @@ def test_actions_go_where_they_are_sent(to: str, detail: bool) -> None:
 
 
 def test_summary_counts_many_names_together() -> None:
-    types = ({"type": f"t{i}", "session_id": "2f4c27dc-1"} for i in range(100))
+    types = (event(f"t{i}") for i in range(100))
     line = render(spelled(init(), *types, result()), View(summary="stderr")).err[-1]
     assert "100 events of unknown type" in line
     assert "... 80)" in line
@@ -394,7 +374,12 @@ def cuts(text: str) -> Iterator[list[str]]:
 def test_hostile_words_are_harmless_at_every_cut(text: str) -> None:
     texts = []
     for parts in cuts(text):
-        events = [init(), *map(delta, parts), said(text, model_call_id="m"), result(result=text)]
+        events = [
+            init(),
+            *map(delta, parts),
+            assistant(text, model_call_id="m"),
+            result(result=text),
+        ]
         for messages in ("all", "final"):
             rendered = render(spelled(*events), View(messages=messages, summary="stderr"))
             assert_safe(rendered.out + rendered.err)
@@ -413,22 +398,20 @@ def with_each_alone(test: Any) -> Any:
 @given(st.lists(st.sampled_from(HOSTILE), min_size=1, max_size=5).map("".join), st.booleans())
 def test_hostile_text_is_harmless_everywhere(text: str, detail: bool) -> None:
     session = text
-    who = {"session_id": session}
-    events: list[dict[str, Any]] = [init(session, cwd=text)]
+    who = {"session": session}
+    events = [init(session, cwd=text)]
     for tool, args, outcome, _ in CALLS:
         hostile = dict.fromkeys(args, text) if isinstance(args, dict) else text
-        events.append(done(f"{tool}ToolCall", hostile, outcome, **who))
-        events.append(done(f"{tool}ToolCall", hostile, {"rejected": {"reason": text}}, **who))
-        events.append(done(f"{tool}ToolCall", None, {text: {"message": text}}, **who))
+        events.append(call(tool, hostile, outcome, **who))
+        events.append(call(tool, hostile, {"rejected": {"reason": text}}, **who))
+        events.append(call(tool, None, {text: {"message": text}}, **who))
     events += [
-        done(f"{text}ToolCall", {text: text}, ok(), **who),
-        call(
-            "completed", "function", {"name": text, "arguments": json.dumps({"path": text})}, **who
-        ),
-        {"type": text, **who},
-        {"type": "error", "message": text, **who},
+        call(text, {text: text}, ok(), **who),
+        function({"name": text, "arguments": json.dumps({"path": text})}, **who),
+        event(text, **who),
+        event("error", message=text, **who),
         init(session),
-        {"type": "result", "is_error": True, "result": text, "subtype": text, **who},
+        event("result", is_error=True, result=text, subtype=text, **who),
     ]
     data = (
         b"prose\n"
@@ -447,7 +430,7 @@ def test_hostile_text_is_harmless_everywhere(text: str, detail: bool) -> None:
 @pytest.mark.parametrize("to", ["json", "stream-json"])
 def test_ci_safe_json_has_equal_values(to: str, text: str, capfdbinary: Any) -> None:
     for odd in (text, f'"\\{text}', f"#{text}", f"\\u0023{text}"):
-        data = spelled(init(), said(odd), {**result(result=odd), odd: 1})
+        data = spelled(init(), assistant(odd), as_line(json.loads(result(result=odd)) | {odd: 1}))
         [*got] = render(data, to=to).out
         for line in got:
             agentfmt.write_ci_safe(1, line.encode())
@@ -468,14 +451,14 @@ def test_json_in_a_ci_log() -> None:
 
 SHELL = (
     init(),
-    started("shellToolCall", {"command": "npm test"}),
-    done("shellToolCall", {"command": "npm test"}, {"failure": {"exitCode": 1}}),
-    done("readToolCall", {"path": "a"}, ok(totalLines=2)),
+    call("shell", {"command": "npm test"}),
+    call("shell", {"command": "npm test"}, {"failure": {"exitCode": 1}}),
+    call("read", {"path": "a"}, ok(totalLines=2)),
     result(),
 )
 RAN, READ = verb("shell"), verb("read")
 ACTIONS = f"{RAN} npm test (exit 1)\n{READ} a (2 lines)\n".encode()
-ENDED = b"agentfmt: run 2f4c27dc (stdin:1): succeeded, 2 actions (shell 1, read 1), 1 failed\n"
+ENDED = b"agentfmt: run 5f0e4a1c (stdin:1): succeeded, 2 actions (shell 1, read 1), 1 failed\n"
 RUNNING = agentfmt.TOOLS["shell"].doing.split()[0].encode() + b" npm test"
 
 
@@ -488,13 +471,13 @@ def test_a_call_that_runs_shows_until_the_next_line() -> None:
 def test_a_call_that_never_ends_is_erased_at_the_end() -> None:
     seen, status = on_terminal(spelled(*SHELL[:2]), "--color", "never", until=b"npm test")
     why = "ended without a result after 2 events; 1 call open (shell npm test)"
-    ended = f"agentfmt: run 2f4c27dc (stdin:1): unfinished, no actions: {why}\n"
+    ended = f"agentfmt: run 5f0e4a1c (stdin:1): unfinished, no actions: {why}\n"
     assert seen == RUNNING + b"\r\x1b[K" + ended.encode()
     assert status == agentfmt.FAILED
 
 
 def test_the_call_that_runs_fits_the_terminal() -> None:
-    begun = started("shellToolCall", {"command": "文" * 100})
+    begun = call("shell", {"command": "文" * 100})
     seen, _ = on_terminal(spelled(init(), begun), "--color", "never", columns=40, until=b"...")
     line = seen.split(b"\r")[0].decode()
     assert line.endswith("...")
@@ -522,9 +505,9 @@ def test_locale(env: dict[str, str], utf8: bool) -> None:
 FAILING = labeled("{shell} (exit 1)\n{read}\n").encode()
 PROMPTED = (
     SHELL[0],
-    {"type": "user", "message": {"content": "Test it."}},
+    asked("Test it."),
     *SHELL[1:4],
-    said("Ok."),
+    assistant("Ok."),
 )
 
 
@@ -554,10 +537,10 @@ def test_words_keep_their_tabs_and_lose_blank_lines_before_them() -> None:
     """Of each part between two calls; a terminal has columns instead of tabs."""
     code = "\n \n```go\n\tx := 1\n\n\ty\n```\n"
     shown = ["```go", "\tx := 1", "", "\ty", "```"]
-    data = spelled(init(), said(code), *SHELL[1:4], delta("\n"), delta("\nOk.\n"), result())
+    data = spelled(init(), assistant(code), *SHELL[1:4], delta("\n"), delta("\nOk.\n"), result())
     words = render(data, View(messages="all", actions="none")).out
     assert words == [*shown, "Ok."]
-    assert render(spelled(init(), said(code), result()), View(messages="final")).out == shown
+    assert render(spelled(init(), assistant(code), result()), View(messages="final")).out == shown
     seen, _ = on_terminal(data, "-q", "-m", "all", "--color", "never")
     assert seen.decode().splitlines()[:4] == ["```go", "        x := 1", "", "        y"]
 
@@ -571,7 +554,7 @@ def test_emphasis_is_shown_as_bold_is() -> None:
 def test_a_summary_goes_with_the_action_lines() -> None:
     """So that a file of words, or a pager, has the verdict."""
     data = spelled(*PROMPTED, result(is_error=True, result="no"))
-    ended = "agentfmt: run 2f4c27dc (stdin:1): failed, 2 actions (shell 1, read 1), 1 failed: no"
+    ended = "agentfmt: run 5f0e4a1c (stdin:1): failed, 2 actions (shell 1, read 1), 1 failed: no"
     told = convert(data, "-v")
     assert (told.lines[-1], told.stderr) == (ended, "")
     for flags in (("-q",), ("--actions", "stderr"), ("-t", "runs"), ("-t", "markdown")):
@@ -604,8 +587,8 @@ PROMPTS = [
 @pytest.mark.parametrize(("text", "shown"), PROMPTS)
 def test_the_prompt_is_shown_with_the_words(text: Any, shown: list[str]) -> None:
     theirs = asked(text, parent_tool_use_id="c1")  # for a sub-agent
-    for event in (asked(text), asked([{"type": "text", "text": text}])):
-        data = spelled(init(), event, theirs, said("Ok."), result())
+    for prompt in (asked(text), asked([{"type": "text", "text": text}])):
+        data = spelled(init(), prompt, theirs, assistant("Ok."), result())
         assert render(data, View(messages="chat")).out == [*shown, "Ok."]
         assert render(data, View(messages="all")).out == ["Ok."]
 
@@ -628,8 +611,8 @@ def test_a_prompt_is_redacted() -> None:
 # ---------------------------------------------------------------- how a command failed
 
 
-def printed(tool: str = "shell", status: str = "failure", **more: Any) -> dict[str, Any]:
-    return done(f"{tool}ToolCall", {"command": "make"}, {status: {"exitCode": 2, **more}})
+def printed(tool: str = "shell", status: str = "failure", **more: Any) -> bytes:
+    return call(tool, {"command": "make"}, {status: {"exitCode": 2, **more}})
 
 
 TAILS = [
@@ -678,7 +661,7 @@ def test_wrapped_rows_hold_all_words(text: str, room: int) -> None:
 
 
 def test_a_run_without_actions_says_so() -> None:
-    data = spelled(init(), said("4"), result())
+    data = spelled(init(), assistant("4"), result())
     seen, _ = on_terminal(data, "--color", "never", env=GLYPHS)
     assert seen.decode() == "4\n\n✓ succeeded, no actions\n"
     assert render(data).out == []
@@ -742,7 +725,7 @@ def test_the_last_line_ticks_while_nothing_comes() -> None:
 
 
 def test_what_is_said_shows_as_it_grows() -> None:
-    words = (delta("Hel"), delta("lo"), {**started("shellToolCall", {"command": "x"})})
+    words = (delta("Hel"), delta("lo"), call("shell", {"command": "x"}))
     seen, _ = on_terminal(spelled(init(), *words), "-v", "--color", "never", until=b"x")
     assert b"Hello\n" in seen
 
@@ -786,9 +769,9 @@ def test_members_of_any_shape_never_crash(tool: str) -> None:
     for name, args, outcome, _ in CALLS:
         if name == tool:
             times = {"startedAtMs": "1", "completedAtMs": "5"}
-            event = done(f"{tool}ToolCall", args, outcome, parent_tool_use_id="p", **times)
-            for odd in with_odd_members(event):
-                rendered = render(spelled(init(), odd, result()), view)
+            line = call(tool, args, outcome, parent_tool_use_id="p", **times)
+            for odd in with_odd_members(json.loads(line)):
+                rendered = render(spelled(init(), as_line(odd), result()), view)
                 assert_safe(rendered.out + rendered.err)
 
 
