@@ -6470,8 +6470,9 @@ class Runs:
 
     def find_copy(self, session: Session, run: Run) -> None:
         """Leave out a run that another FILE holds, too: who forks or resumes a session copies it.
-        Its first line is the same, with its time; or that of a new session has the same ID."""
-        identity = as_text(object_in(self.line).get("uuid"))
+        Its first line is the same, with its time; or that of a new session has the same ID: but
+        that may go on in another way, so that --fail-on looks at it, too."""
+        identity = "" if self.fail_on else as_text(object_in(self.line).get("uuid"))
         first = (identity, run.first_ms) if identity else (session.key, hash(self.line))
         place = self.saved_runs.get(first, run.where)
         if place.rpartition(":")[0] != run.file:

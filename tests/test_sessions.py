@@ -84,7 +84,9 @@ def test_a_run_that_stands_in_two_files_counts_once() -> None:
         assert (ended.status, len(ended.lines)) == (0, count)
         assert ended.stderr == "agentfmt: two: 2 runs left out: also at one:4, one:10\n"
     forked = re.sub(rb'"sessionId":"[^"]*"', b'"sessionId":"another"', SAMPLE)
-    assert len(runs({"one": [SAMPLE], "two": [forked]})) == 2
+    both = {"one": [SAMPLE], "two": [forked]}
+    assert len(runs(both)) == 2
+    assert len(convert(both, "-t", "runs", "--fail-on", "command=git push*").objects) == 4
     odd = re.sub(rb'"uuid":"[^"]*"', b'"uuid":{"a":1}', SAMPLE)
     assert len(runs({"one": [odd], "two": [odd]})) == 2
     untimed = SAMPLE.replace(b"timestamp", b"time").replace(b'"uuid"', b'"id"')
