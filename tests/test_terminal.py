@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 from unittest import mock
 
@@ -28,6 +28,7 @@ from support import (
     failed,
     init,
     label,
+    labeled,
     ok,
     on_terminal,
     result,
@@ -138,21 +139,10 @@ def test_a_label_stays_whole_where_the_target_does_not_say_it(tool: str) -> None
 # ---------------------------------------------------------------- Markdown in words
 
 
-@pytest.mark.parametrize(("line", "styled"), [
-    pytest.param("plain * text ** here", "plain * text ** here", id="plain"),
-    pytest.param("a **b c** d", f"a {BOLD}b c{RESET} d", id="bold"),
-    pytest.param("run `make`!", f"run {CYAN}make{RESET}!", id="code"),
-    pytest.param("``a`b``", f"{CYAN}a`b{RESET}", id="ticks"),
-    pytest.param("## Title", f"{BOLD}Title{RESET}", id="heading"),
-    pytest.param("#!/bin/sh", "#!/bin/sh", id="no-heading"),
-    pytest.param("**`a`: b**", f"{BOLD}{CYAN}a{RESET}{BOLD}: b{RESET}", id="code-in-bold"),
-    pytest.param("`a ** b` **c**", f"{CYAN}a ** b{RESET} {BOLD}c{RESET}", id="stars-in-code"),
-    pytest.param("`open and **open", "`open and **open", id="open"),
-    pytest.param("__init__ and snake_case", "__init__ and snake_case", id="names"),
-])  # fmt: skip
+@pytest.mark.parametrize(("line", "styled"), table("calls.txt", "styled", named=True))
 def test_markdown_is_shown_as_what_it_means(line: str, styled: str) -> None:
     stream = init() + assistant(line) + result()
-    assert show(stream, Terminal(color=True)).rows == [styled]
+    assert show(stream, Terminal(color=True)).rows == [styled.replace("~", "\x1b")]
     assert show(stream, Terminal()).rows == [line]  # NO_COLOR
     assert convert(stream, "-m", "all", "--color", "always").lines == [line]
 
@@ -362,6 +352,18 @@ def read(path: str, parent: str | None = None) -> bytes:
     return call("read", {"path": path}, ok(), call_id=path, parent_tool_use_id=parent)
 
 
+def happened(cell: str) -> Iterator[bytes]:
+    """Words of a row: what is done, of what, and within which call."""
+    for word in cell.split():
+        act, name, parent = re.match(r"(\w+):([^<]+)<?(.*)", word).groups()  # type: ignore[union-attr]
+        if act == "said":
+            yield assistant(name)
+        elif act == "read":
+            yield read(name, parent or None)
+        else:
+            yield task(name, ok() if act == "done" else None, parent_tool_use_id=parent or None)
+
+
 @pytest.mark.parametrize(("lines", "rows"), [
     ([assistant("\n\na\n\n\n"), read("x"), read("y"), assistant("\nb\n\nc\n")],
      ["a", "", "  ✓ Read x", "  ✓ Read y", "", "b", "", "c"]),
@@ -389,36 +391,9 @@ RUNNING = agentfmt.TOOLS["task"].doing
 RAN = label("task")
 
 
-@pytest.mark.parametrize(("events", "rows"), [
-    pytest.param(
-        [task("A"), read("x", "A"), read("y", "A"), task("A", ok())],
-        [f"  ▸ {RUNNING} A", "    ✓ Read x", "    ✓ Read y", f"  ✓ {RAN} A"], id="one",
-    ),
-    pytest.param([task("A"), task("A", ok())], [f"  ✓ {RAN} A"], id="none"),
-    pytest.param(
-        [task("A"), task("B"), read("x", "A"), read("y", "B"), read("z", "A")],
-        [f"  ▸ {RUNNING} A", "    ✓ Read x", f"  ▸ {RUNNING} B", "    ✓ Read y",
-         f"  ▸ {RUNNING} A", "    ✓ Read z"], id="in-turns",
-    ),
-    pytest.param(
-        [task("A"), task("B", parent_tool_use_id="A"), read("x", "B"),
-         task("B", ok(), parent_tool_use_id="A"), read("y", "A"), task("A", ok())],
-        [f"  ▸ {RUNNING} A", f"    ▸ {RUNNING} B", "      ✓ Read x", f"    ✓ {RAN} B",
-         "    ✓ Read y", f"  ✓ {RAN} A"], id="deep",
-    ),
-    pytest.param(
-        [task("A"), read("x", "A"), assistant("Hm."), read("y", "A")],
-        [f"  ▸ {RUNNING} A", "    ✓ Read x", "", "Hm.", "", f"  ▸ {RUNNING} A", "    ✓ Read y"],
-        id="words-between",
-    ),
-    pytest.param([read("x", "unknown")], ["    ✓ Read x"], id="unknown"),
-    pytest.param(
-        [task("A", parent_tool_use_id="A"), read("x", "A")],
-        [f"  ▸ {RUNNING} A", "    ✓ Read x"], id="its-own",
-    ),
-])  # fmt: skip
-def test_what_a_sub_agent_does_stands_below_its_call(events: list[bytes], rows: list[str]) -> None:
-    assert show(b"".join((init(), *events, result()))).rows == rows
+@pytest.mark.parametrize(("cell", "rows"), table("calls.txt", "sub-agents", named=True))
+def test_what_a_sub_agent_does_stands_below_its_call(cell: str, rows: list[str]) -> None:
+    assert show(b"".join((init(), *happened(cell), result()))).rows == [*map(labeled, rows)]
 
 
 def test_labels_alone_have_no_line_for_the_start_of_a_sub_agent() -> None:
