@@ -514,14 +514,16 @@ def completed(
     return event("tool_call", subtype="completed", call_id=call_id, tool_call=call, session=session)
 
 
-def call(tool: str, args: Any, outcome: Any = None, **members: Any) -> bytes:
+def call(
+    tool: str, args: Any, outcome: Any = None, *, call_id: str = "c1", **members: Any
+) -> bytes:
     """An event of a call: its start, or with an outcome its end. Without args it names none."""
     times = {name: members.pop(name) for name in list(members) if name.endswith("AtMs")}
     body = {"args": args, "result": outcome}
     body = {name: value for name, value in body.items() if value is not None}
     subtype = "started" if outcome is None else "completed"
-    tool_call = {f"{tool}ToolCall": body, **times}
-    return event("tool_call", subtype=subtype, tool_call=tool_call, **{"call_id": "c1"} | members)
+    made = {f"{tool}ToolCall": body, **times}
+    return event("tool_call", subtype=subtype, call_id=call_id, tool_call=made, **members)
 
 
 def ok(**success: Any) -> dict[str, Any]:

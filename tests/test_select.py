@@ -17,6 +17,7 @@ from support import (
     ENVIRON,
     Ended,
     assistant,
+    call,
     completed,
     content,
     convert,
@@ -41,42 +42,25 @@ STREAM = ("-t", "stream-json")
 ROWS = named_sections("commands.txt")
 
 
-def call(key: str, call_id: str, args: Any, outcome: Any) -> list[bytes]:
-    begun = {key: {"args": args}}
-    ended = {key: {"args": args, "result": outcome}}
-    return [
-        event("tool_call", subtype="started", call_id=call_id, tool_call=begun),
-        event("tool_call", subtype="completed", call_id=call_id, tool_call=ended),
-    ]
+def both(tool: str, identity: Any, args: Any, outcome: Any) -> list[bytes]:
+    """The start and the end of a call."""
+    named = {"call_id": str(identity)}
+    return [call(tool, args, **named), call(tool, args, outcome, **named)]
 
 
-READ = call("readToolCall", "1", {"path": "src/a.py"}, {"success": {"content": "x"}})
-SHELL = call(
-    "shellToolCall", "2", {"command": "x", "workingDirectory": "/w/é,b"},
-    {"failure": {"exitCode": 3}},
-)  # fmt: skip
-EDIT = call("editToolCall", "3", {"path": "/etc/passwd"}, {"permissionDenied": {"error": "no"}})
-GREP = call("grepToolCall", "4", {"pattern": "x", "path": "."}, {"success": {"files": ["b.c"]}})
-MCP = call(
-    "mcpToolCall", "5", {"name": "m", "providerIdentifier": "docs", "toolName": "find"},
-    {"success": {"isError": True}},
-)  # fmt: skip
-NEW = call("newToolCall", "6", {"paths": ["p/q", "r"]}, {"odd": {}})
-FUNCTION = [
-    event(
-        "tool_call", subtype=subtype, call_id="7",
-        tool_call={"function": {"name": "lookup", "arguments": "{}"}},
-    )
-    for subtype in ("started", "completed")
-]  # fmt: skip
-REJECTED = [
-    READ[0].replace(b'"1"', b'"8"').replace(b"a.py", b"secret.env"),
-    completed("8", result={"rejected": {"reason": ""}}).replace(b'"args":{"path":"a"},', b""),
-]
 CALLS = {
-    "read": READ, "shell": SHELL, "edit": EDIT, "grep": GREP, "mcp": MCP, "new": NEW,
-    "lookup": FUNCTION, "rejected": REJECTED,
-}  # fmt: skip
+    name: both(*cells) for name, *cells in (row.values for row in table("commands.txt", "calls"))
+}
+READ, SHELL, EDIT = CALLS["read"], CALLS["shell"], CALLS["edit"]
+FUNCTION = {"function": {"name": "lookup", "arguments": "{}"}}
+CALLS["lookup"] = [
+    event("tool_call", subtype=subtype, call_id="7", tool_call=FUNCTION)
+    for subtype in ("started", "completed")
+]
+CALLS["rejected"] = [
+    call("read", {"path": "src/secret.env"}, call_id="8"),
+    call("read", None, {"rejected": {"reason": ""}}, call_id="8"),
+]
 LINES = {
     "init": init(), "user": user(), "thinking": thinking(), "assistant": assistant("Hi"),
     **{f"{name}-{n}": line for name, lines in CALLS.items() for n, line in enumerate(lines)},
@@ -131,11 +115,11 @@ def test_paths_are_remembered_for_every_selector(flags: tuple[str, ...]) -> None
 
 
 @pytest.mark.parametrize(("here", "path", "inside"), table("commands.txt", "places"))
-@pytest.mark.parametrize("tool", ["editToolCall", "readToolCall", "lsToolCall"])
+@pytest.mark.parametrize("tool", ["edit", "read", "ls"])
 def test_where_a_path_leads(tool: str, here: str, path: str, inside: bool) -> None:
     """Compared without `.` and `..`; what isn't inside is outside."""
     data = event("system", subtype="init", cwd=here) + b"".join(
-        call(tool, "1", {"path": path}, {"success": {}})
+        both(tool, "1", {"path": path}, {"success": {}})
     )
     assert convert(data + result(), "--fail-on", "path=src/*").status == inside
     assert convert(data + result(), "--fail-on", "path!=src/*").status != inside
@@ -144,7 +128,7 @@ def test_where_a_path_leads(tool: str, here: str, path: str, inside: bool) -> No
 @pytest.mark.parametrize(("selector", "status"), table("commands.txt", "below"))
 def test_a_path_below_a_directory_that_no_line_states(selector: str, status: int) -> None:
     """As Codex writes them: any directory of it may be the run's."""
-    called = call("editToolCall", "1", {"path": "/home/me/app/a.lock"}, {"success": {}})
+    called = both("edit", "1", {"path": "/home/me/app/a.lock"}, {"success": {}})
     data = event("system", subtype="init") + b"".join(called) + result()
     assert convert(data, "--fail-on", selector).status == status
     assert (convert(data, "--only", selector).stdout != b"") == status
@@ -165,13 +149,13 @@ def test_files_that_a_line_writes_into(
 
 def test_the_directory_of_the_run_is_no_path_that_a_command_names() -> None:
     for place, outside in {"": 0, "/work": 0, "/work/../work/": 0, "/etc": 1}.items():
-        lines = call("shellToolCall", "1", {"command": "ls", "workingDirectory": place}, {})
+        lines = both("shell", "1", {"command": "ls", "workingDirectory": place}, {})
         data = b"".join((init(), *lines, result()))
         assert convert(data, "--fail-on", "path!=src/*").status == outside
 
 
 CREATIONS = {
-    "cursor": call("editToolCall", "1", {"path": "a"}, {"success": {"diffString": "--- /dev/null\n+++ b/a\n+1"}}),
+    "cursor": both("edit", "1", {"path": "a"}, {"success": {"diffString": "--- /dev/null\n+++ b/a\n+1"}}),
     "claude": [
         event("assistant", uuid="u", message={"role": "assistant", "content": [use("Write", file_path="a", content="1")]}),
         event("user", uuid="u", message={"role": "user", "content": [returned()]}),
@@ -199,12 +183,12 @@ def test_a_file_that_was_created_is_a_write(agent: str) -> None:
 
 def test_what_sub_agents_did() -> None:
     """By the call that they belong to; the completion of a call need not name it."""
-    below = {name: call("readToolCall", name, {"path": "a"}, {}) for name in ("x", "y")}
+    below = {name: both("read", name, {"path": "a"}, {}) for name in ("x", "y")}
     for lines, parent in zip(below.values(), ("t1", "t2"), strict=True):
         lines[0] = lines[0].replace(
             b'"call_id"', b'"parent_tool_use_id":"%s","call_id"' % parent.encode()
         )
-    task, end = call("taskToolCall", "t1", {}, {})
+    task, end = both("task", "t1", {}, {})
     data = b"".join((init(), task, *below["x"], *below["y"], end, result()))
 
     def left(*flags: str) -> list[str]:
@@ -390,7 +374,7 @@ TARGETS = [*table("calls.txt", "targets"), ("shell", LONG, "*rm -rf /")]
 @pytest.mark.parametrize("told", ["both", "started", "completed"])
 def test_target(tool: str, args: dict[str, str], glob: str, told: str) -> None:
     """The arguments may stand in the start, in the completion, or in both."""
-    begun, ended = call(f"{tool}ToolCall", "1", args, {"success": {}})
+    begun, ended = both(tool, "1", args, {"success": {}})
     if told == "completed":
         begun = b""
     elif told == "started":
@@ -405,7 +389,7 @@ def test_target(tool: str, args: dict[str, str], glob: str, told: str) -> None:
 
 def test_a_target_is_no_output() -> None:
     """What a command printed says nothing of what it was about."""
-    lines = call("newToolCall", "1", {"path": "a"}, {"success": {"command": "rm -rf /"}})
+    lines = both("new", "1", {"path": "a"}, {"success": {"command": "rm -rf /"}})
     assert convert(b"".join(lines) + result(), "--fail-on", "target=*rm*").status == 0
 
 
@@ -571,9 +555,7 @@ def test_a_path_of_a_call_outside_any_run(option: str) -> None:
 
 
 def shell_line(line: Any, **more: Any) -> bytes:
-    return b"".join(
-        call("shellToolCall", "c", {"command": line, **more}, {"success": {"exitCode": 0}})
-    )
+    return b"".join(both("shell", "c", {"command": line, **more}, {"success": {"exitCode": 0}}))
 
 
 def gated(line: Any, option: str, glob: str) -> Ended:
@@ -664,9 +646,7 @@ def test_commands_of_other_spellings() -> None:
     assert gated(argv, "--fail-on", "git push*").status == 1
     assert gated(argv, "--fail-on", "git pull*").status == 0
     started_only = {"success": {"exitCode": 0}, "isBackground": True}
-    behind = (
-        init() + b"".join(call("shellToolCall", "c", {"command": "make"}, started_only)) + result()
-    )
+    behind = init() + b"".join(both("shell", "c", {"command": "make"}, started_only)) + result()
     assert convert(behind, "--fail-unless", "command=make").status == 1
     assert convert(behind, "--fail-on", "command=make").status == 1
 
