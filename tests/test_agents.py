@@ -242,10 +242,7 @@ def test_fail_on_a_denied_call() -> None:
     assert convert(late, "--fail-on", "edit,status=denied").status == 0
 
 
-@pytest.mark.parametrize(("selector", "status"), [
-    ("delete", 1), ("tool=delete,path=old/*", 1), ("tool=write,path=new/a.py", 1),
-    ("tool=delete,path=c.py", 1), ("path=/w/*", 0), ("edit", 0),
-])  # fmt: skip
+@pytest.mark.parametrize(("selector", "status"), table("runs.txt", "fail on what a patch does"))
 def test_fail_on_what_a_patch_does(selector: str, status: int) -> None:
     for lines in (
         [*part("step"), used(tool="apply_patch", input={"patchText": MOVES}), *part("stop")],

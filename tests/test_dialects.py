@@ -240,18 +240,7 @@ def test_results(
 # ---------------------------------------------------------------- vocabulary
 
 
-VERDICTS = [
-    ("success", {}, 0),
-    ("without-is_error", {"is_error": None}, 0),
-    ("success-but-error", {"is_error": True}, 1),
-    ("max-turns", {"subtype": "error_max_turns", "is_error": False}, 1),
-    ("other-subtype", {"subtype": "cancelled", "is_error": False}, 1),
-]
-
-
-@pytest.mark.parametrize(
-    ("members", "status"), [pytest.param(*row[1:], id=row[0]) for row in VERDICTS]
-)
+@pytest.mark.parametrize(("members", "status"), table("foreign.txt", "verdicts", named=True))
 @pytest.mark.parametrize("to", ["text", "json", "stream-json", "cursor"])
 def test_verdict(members: dict[str, Any], status: int, to: str) -> None:
     assert convert(init() + result(**members), "-t", to).status == status
@@ -296,16 +285,9 @@ def test_lone_surrogates() -> None:
 # ---------------------------------------------------------------- selecting
 
 BOTH = message("assistant", text("Hm."), use("Bash"))
-SELECTED = [
-    ("only-one-part", ["--only", "shell"], True),
-    ("only-none", ["--only", "read"], False),
-    ("drop-one-part", ["--drop", "assistant"], True),
-    ("drop-every-part", ["--drop", "assistant", "--drop", "tool_call"], False),
-    ("both", ["--only", "assistant", "--drop", "assistant"], False),
-]
 
 
-@pytest.mark.parametrize(("flags", "kept"), [pytest.param(*row[1:], id=row[0]) for row in SELECTED])
+@pytest.mark.parametrize(("flags", "kept"), table("foreign.txt", "selected", named=True))
 def test_an_event_of_several_parts(flags: list[str], kept: bool) -> None:
     assert (BOTH in convert(init() + BOTH, "-t", "stream-json", *flags).stdout) is kept
 

@@ -540,10 +540,7 @@ def test_secrets_file_without_a_value(tmp_path: Path, text: str) -> None:
     assert not text.strip() or text.strip() not in ended.stderr
 
 
-@pytest.mark.parametrize(("flags", "name", "marked"), [
-    ("-r secrets", "MY_TOKEN", True), ("-r secrets", "MYKEY", True), ("-r secrets", "OTHER", False),
-    ("--secret-env OTH*", "OTHER", True),
-])  # fmt: skip
+@pytest.mark.parametrize(("flags", "name", "marked"), table("redacted.txt", "secret environment"))
 def test_secret_environment(flags: str, name: str, marked: bool) -> None:
     env = ENVIRON | {name: "correct horse"}
     ended = run(*SAME, "--exit-zero", *flags.split(), data=PLAIN, env=env)

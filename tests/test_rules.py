@@ -278,10 +278,7 @@ READ_AS: dict[str, Callable[[str], str]] = {
 
 
 @pytest.mark.parametrize("reading", READ_AS)
-@pytest.mark.parametrize("template", [
-    "API_TOKEN=«<24 alnum>»", 'x: {"password": "«<12 alnum>»"}', "api_key:\n  «<24 alnum>»\n",
-    "- name: API_TOKEN\n  value: «<24 alnum>»",
-])  # fmt: skip
+@pytest.mark.parametrize("template", table("redacted.txt", "a text is read as a person would"))
 def test_a_text_is_read_as_a_person_would(reading: str, template: str) -> None:
     for seed in SEEDS:
         planted = made(template, seed)
@@ -343,10 +340,7 @@ def test_one_list_of_names(name: str) -> None:
     assert ("REDACTED" in hide(f'"{name}": "{VALUE}"')) == expected
 
 
-@pytest.mark.parametrize(
-    "name", ["API_TOKEN_PROD", "password1", "SECRET_KEY_2", "stripeSecretKeyLive", "SecretString",
-             "COOKIE_SECRET_CURRENT", "app_secret_v2", "SECRET_KEY_BASE64"]
-)  # fmt: skip
+@pytest.mark.parametrize("name", table("redacted.txt", "names with a suffix"))
 def test_names_with_a_suffix(name: str) -> None:
     assert VALUE not in hide(f'{name} = "{VALUE}"')
     assert VALUE not in hide(f"{name}: {VALUE}\n")
@@ -360,15 +354,7 @@ def knowing(*values: str) -> Scanner:
     return scanner_of({"known": list(values)})
 
 
-KNOWN = [
-    pytest.param("correct horse", id="blank"),
-    pytest.param('quo"te\\d/va+lue?', id="quotes"),
-    pytest.param("ünïcödé-€-😀-x", id="beyond-ASCII"),
-    pytest.param("tab\tand\x01control", id="control"),
-    pytest.param("plainvalue", id="plain"),
-    pytest.param("%2Fper%cent", id="percent"),
-    pytest.param("~-._&=#<>'", id="unreserved"),
-]
+KNOWN = table("redacted.txt", "known", named=True)
 
 
 @pytest.mark.parametrize("value", KNOWN)
@@ -437,10 +423,7 @@ def test_known_values_are_hidden_as_by_hand(values: list[str], text: str) -> Non
 # ---------------------------------------------------------------- private keys
 
 
-@pytest.mark.parametrize(
-    ("kind", "block"),
-    [("", ""), ("RSA ", ""), ("OPENSSH ", ""), ("ENCRYPTED ", ""), ("PGP ", " BLOCK")],
-)
+@pytest.mark.parametrize(("kind", "block"), table("redacted.txt", "private keys"))
 @pytest.mark.parametrize("newline", ["\n", "\r\n", r"\n", r"\\n"])
 def test_private_keys(kind: str, block: str, newline: str) -> None:
     key = pem(kind, block, newline=newline)
@@ -471,13 +454,7 @@ def test_code_that_holds_a_key_is_hidden(text: str) -> None:
     assert "MIIE" not in hide(text.format(PEM.format("BEGIN", "", "")))
 
 
-@pytest.mark.parametrize("text", [
-    "It was identified. See https://bob:{}@example.com/",
-    "unidentified: sshpass -p {} ssh x",
-    "on x to 'a'@'b'\n  identified by '{}';",
-    "create user bob identified by '{}'",
-    "alter user bob identified  by '{}'",
-])  # fmt: skip
+@pytest.mark.parametrize("text", table("redacted.txt", "passwords near that word are hidden"))
 def test_passwords_near_that_word_are_hidden(text: str) -> None:
     assert "hunter" not in hide(text.format("hunter"))
 

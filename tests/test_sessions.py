@@ -316,10 +316,7 @@ def test_what_code_of_codex_calls(code: str, found: list[list[str]]) -> None:
     assert {row["status"] for row in rows} == {"ok"}
 
 
-@pytest.mark.parametrize("given", [
-    {"command": ["apply_patch", "PATCH"]}, {"cmd": "apply_patch <<'EOF'\nPATCH\nEOF\n"},
-    {"command": ["bash", "-lc", "apply_patch << X\nPATCH\nX"]},
-])  # fmt: skip
+@pytest.mark.parametrize("given", table("foreign.txt", "a command that is a patch is a change"))
 def test_a_command_that_is_a_patch_is_a_change(given: dict[str, Any]) -> None:
     text = json.dumps(given).replace("\\nPATCH", f"\\n{PATCH}").replace('"PATCH"', f'"{PATCH}"')
     called = codex("response_item", type="function_call", name="shell", call_id="c", arguments=text)
