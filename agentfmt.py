@@ -7711,9 +7711,20 @@ def started_by(words: Sequence[str], hidden: str, *, fed: Fed = None) -> Iterato
         for to, why in inner_words(program, rest):
             why = hidden or why
             if ENDS_WORD.search(rest[to]):
-                yield from read_input(rest[to], why)
+                yield from read_argument(program, rest[to - 1] if to else "", rest[to], why)
             else:
                 begun[at + 1 + to] = begun.get(at + 1 + to, why) and why
+
+
+def read_argument(program: str, before: str, line: str, hidden: str) -> Iterator[ShellCommand]:
+    """The commands of a word that may be a line. Raises UnclearError if it has to be one. Else it
+    may be a text, such as the name of a test; of programs that nobody knows it is."""
+    found, has_to_be = None, program in MANY_LINES or LINE_FOLLOWS.fullmatch(before)
+    known = STARTERS | STARTS_BEHIND.keys() | PLACES.keys()
+    if has_to_be or not known.isdisjoint((program, plain_name(program))):
+        with contextlib.nullcontext() if has_to_be else contextlib.suppress(UnclearError):
+            found = [*read_input(line, hidden)]
+    yield from [ShellCommand([line], hidden)] if found is None else found
 
 
 def inner_words(program: str, rest: Sequence[str]) -> Iterator[tuple[int, str]]:
@@ -7877,6 +7888,9 @@ MANY_LINES = frozenset(  # any word of theirs may be a line
     "su runuser sg entr watchexec nodemon mosh".split()
 )
 SCRIPT_BEHIND = [*itertools.product(("npx", "npm"), ("-c", "--call"))]
+LINE_FOLLOWS = regex(
+    "(?i)-c|-x|--exec|-?-command|--run|--call|--extcmd|foreach|--.*-filter|//?[ck]"
+)
 TELLS = frozenset(  # all that stands before is about what they run
     itertools.chain(
         itertools.product(("nix", "nix-shell"), ("-c", "--command", "--run")),
@@ -8342,7 +8356,7 @@ def plainly(term: str) -> str:
     """A term as it has to be written, or "" if it can match nothing."""
     for _ in MEANT:
         term = meant_by(term)
-    return "" if any(re.fullmatch(wrong, term, re.DOTALL) for wrong, _ in MISTAKES) else term
+    return "" if any(re.fullmatch(mistake, term, re.DOTALL) for mistake, _ in MISTAKES) else term
 
 
 NO_STATUS = f"no such status; they are {', '.join(STATUSES)}"
