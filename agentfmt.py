@@ -12089,12 +12089,8 @@ def markdown_reader(*, for_github: bool) -> Any:
     from markdown_it import MarkdownIt
 
     def text(_renderer: Any, tokens: Any, at: int, _options: Any, _env: Any) -> str:
-        shown = tokens[at].content
-        return (
-            as_html(shown)
-            if tokens[at].meta.get("linked")
-            else linked(shown, for_github=for_github)
-        )
+        shown, in_link = tokens[at].content, tokens[at].meta.get("linked")
+        return as_html(shown) if in_link else linked(shown, for_github=for_github)
 
     reader = MarkdownIt("js-default", {"html": False, "linkify": False}).disable("image")
     reader.validateLink = WEB.match  # type: ignore[method-assign, assignment]
@@ -12116,10 +12112,9 @@ def tame(state: Any, *, for_github: bool) -> None:
             depth += inner.nesting if inner.type in ("link_open", "link_close") else 0
             inner.meta["linked"] = depth > 0
             if inner.type == "link_open":
-                inner.attrs["rel"] = REL
-                inner.attrs["href"] = (
-                    away(inner.attrs["href"]) if for_github else inner.attrs["href"]
-                )
+                to = str(inner.attrs.pop("href"))
+                there = {"href": away(to) if for_github else to} if to else {}  # `[x]()`
+                inner.attrs = {**there, **inner.attrs, "rel": REL}
 
 
 def words_html(text: str, *, for_github: bool = False) -> str:
@@ -13915,7 +13910,7 @@ def file_values(text: str, others: list[str]) -> Iterator[NamedValue]:
                 forms = (value, quoted or value, given, stands, line)
                 yield from ((name, form) for form in dict.fromkeys(forms))
             else:
-                yield name, value
+                yield (name, value) if "=" in line else ("secrets-file", line)
         else:
             line = text[position:end].strip(" \t\r\n")
             if line and not line.startswith("# ") and line != "#":

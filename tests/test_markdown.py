@@ -233,7 +233,7 @@ NAMES = (
     "https://github.com/o/r/issues/1", "www.github.com/o/r/pull/2", "0123456789abcdef01234567",
     "[x @octocat y](http://a.b)", "[x](https://github.com/o/r/pull/3)", "&#64;octocat",
     "![@octocat](http://a/b)", "<https://github.com/o/r/commit/0123abc>", "https://a.b/@octocat",
-    "http://@octocat", "`a|b @octocat`", "octo&#99;at", "\\@octocat",
+    "http://@octocat", "`a|b @octocat`", "octo&#99;at", "\\@octocat", "[]()",
 )  # fmt: skip
 CALLED = re.compile(
     r"(?i)(?<![a-z0-9_])@[a-z0-9]|#[0-9]|(?<!\w)gh-[0-9]|(?<!\w)[0-9a-f]{7,40}(?!\w)"
