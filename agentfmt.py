@@ -3449,11 +3449,7 @@ class Translator:
         if event.session_id:
             return str(event.session_id)
         paths = cls.names_session.get(event.type) or cls.names_session.get("", "session_id")
-        line = Node(details(event))
-        for path in paths.split():
-            if isinstance(name := line[path], str) and name.strip():
-                return name
-        return None
+        return first_text(*map(Node(details(event)).__getitem__, paths.split())) or None
 
     def translate(self, event: Event, *, strange: bool = False) -> Sequence[Event]:
         """Translate an event; one without a counterpart, or a stranger's, is returned itself."""
