@@ -8206,9 +8206,7 @@ class Selector(NamedTuple):
 def parse_selector(text: str) -> Selector:
     """Parse a selector. Raises ValueError if it is invalid, or no event could ever match a term,
     with what was meant if that is known."""
-    meant = text
-    for _ in MEANT:  # what one row makes may be what another is for
-        meant = ",".join(map(meant_by, BETWEEN_TERMS.split(meant)))
+    meant = all_meant_by(text)
     terms = [term.replace(r"\,", ",") for term in BETWEEN_TERMS.split(meant)]
     try:
         parsed = [parse_term(term) for term in terms]
@@ -8310,6 +8308,13 @@ def meant_by(term: str) -> str:
     return term.removesuffix(glob) + names_for(key)[near[0]][1] if near else term
 
 
+def all_meant_by(text: str) -> str:
+    """What the terms of a selector mean: what one row makes may be what another is for."""
+    for _ in MEANT:
+        text = ",".join(map(meant_by, BETWEEN_TERMS.split(text)))
+    return text
+
+
 def asks(*meant: str) -> str:
     import shlex
 
@@ -8350,8 +8355,7 @@ def parse_term(term: str) -> Term:
 
 def plainly(term: str) -> str:
     """A term as it has to be written, or "" if it can match nothing."""
-    for _ in MEANT:
-        term = meant_by(term)
+    term = all_meant_by(term)
     return "" if any(re.fullmatch(mistake, term, re.DOTALL) for mistake, _ in MISTAKES) else term
 
 
