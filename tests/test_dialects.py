@@ -5,17 +5,18 @@ from __future__ import annotations
 import itertools
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
 from support import (
-    SESSION,
     SHARED,
     TOKEN,
+    claude,
     content,
     convert,
     corpus,
+    event,
     label,
     labeled,
     returned,
@@ -32,41 +33,27 @@ import agentfmt
 # ---------------------------------------------------------------- what Claude writes
 
 
-def claude(kind: str, session: str | None = SESSION, **members: Any) -> bytes:
-    ids: dict[str, Any] = {} if session is None else {"session_id": session}
-    made = {"type": kind, **members, **ids, "uuid": "u-1"}
-    return json.dumps(made, separators=(",", ":")).encode() + b"\n"
-
-
-def init(session: str | None = SESSION, **members: Any) -> bytes:
+def init() -> bytes:
     more = {"cwd": "/home/dev/app", "model": "claude-opus-5", "claude_code_version": "2.1.238"}
-    return claude("system", session, subtype="init", tools=["Bash"], **more | members)
+    return event("system", subtype="init", tools=["Bash"], **more)
 
 
-def message(role: str, *blocks: Any, session: str | None = SESSION, **more: Any) -> bytes:
-    return claude(role, session, message={"role": role, "content": [*blocks]}, **more)
+def message(role: str, *blocks: Any, **more: Any) -> bytes:
+    return claude(*blocks, role=role, uuid="u-1", **more)
 
 
 def text(words: str) -> dict[str, Any]:
     return {"type": "text", "text": words}
 
 
-def thinking(words: str) -> dict[str, Any]:
-    return {"type": "thinking", "thinking": words, "signature": "sig"}
+def deltas(*texts: str) -> Iterator[bytes]:
+    for words in texts:
+        inner = {"type": "content_block_delta", "delta": {"type": "text_delta", "text": words}}
+        yield event("stream_event", event=inner, parent_tool_use_id=None)
 
 
-def delta(kind: str, session: str = SESSION, **members: str) -> bytes:
-    inner = {"type": "content_block_delta", "index": 0, "delta": {"type": kind, **members}}
-    return claude("stream_event", session, event=inner, parent_tool_use_id=None)
-
-
-def deltas(*texts: str, session: str = SESSION) -> list[bytes]:
-    return [delta("text_delta", session, text=words) for words in texts]
-
-
-def result(session: str | None = SESSION, **members: Any) -> bytes:
-    said = {"subtype": "success", "is_error": False, "duration_ms": 5, "result": "Done."}
-    return claude("result", session, **said | members)
+def result(**members: Any) -> bytes:
+    return event("result", **{"subtype": "success", "is_error": False, "result": "Done."} | members)
 
 
 def one_call(name: str, given: dict[str, Any], answer: dict[str, Any], **beside: Any) -> bytes:
@@ -80,8 +67,9 @@ def made(data: bytes | Iterable[bytes], *flags: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in objects(convert(data, "-t", "cursor", *flags).stdout)]
 
 
-def kinds(events: Iterable[dict[str, Any]]) -> list[str]:
-    return ["/".join(filter(None, (event["type"], event.get("subtype")))) for event in events]
+def body_of(call: dict[str, Any]) -> Any:
+    (body,) = (value for key, value in call["tool_call"].items() if key.endswith("ToolCall"))
+    return body
 
 
 def progress(data: bytes | Iterable[bytes], *flags: str) -> list[str]:
@@ -95,10 +83,8 @@ def progress(data: bytes | Iterable[bytes], *flags: str) -> list[str]:
 def test_cursor_leaves_as_it_came(path: str) -> None:
     data = content(path)
     for flags in ((), ("--thinking",), ("-r", "secrets"), ("-r", "all")):
-        assert (
-            convert(data, "-t", "cursor", *flags).stdout
-            == convert(data, "-t", "stream-json", *flags).stdout
-        )
+        passed, converted = (convert(data, "-t", to, *flags) for to in ("stream-json", "cursor"))
+        assert converted.stdout == passed.stdout
 
 
 # ---------------------------------------------------------------- recognition
@@ -132,13 +118,11 @@ def test_a_type_alone_shows_no_agent(event: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("dropped", ["assistant", "thinking"])
 def test_what_is_dropped_takes_nothing_else_along(dropped: str) -> None:
-    start = claude("stream_event", event={"type": "message_start"})
+    start = event("stream_event", event={"type": "message_start"})
     kept = [init(), start, result()]
     data = b"".join([*kept[:2], *deltas("al", "pha"), *kept[2:]])
-    left = convert(data, "-t", "stream-json", "--drop", dropped).stdout
-    assert b"".join(kept) == b"".join(
-        line for line in left.splitlines(True) if b"delta" not in line
-    )
+    left = convert(data, "-t", "stream-json", "--drop", dropped).stdout.splitlines(True)
+    assert [line for line in left if b"delta" not in line] == kept
 
 
 def test_from_overrides() -> None:
@@ -167,24 +151,19 @@ def test_tools(name: str, tool: str) -> None:
     assert progress(data) == [line]
     assert progress(data, "--only", f"tool=={tool}") == [line]
     events = made(data)
-    assert kinds(events) == [
-        "system/init",
-        "tool_call/started",
-        "tool_call/completed",
-        "result/success",
-    ]
-    for event in events[1:3]:
-        assert event["call_id"] == event["tool_call"]["toolCallId"] == "t1"
-        assert event["tool_call"]["name"] == name
-        assert f"{tool}ToolCall" in event["tool_call"]
+    kinds = ["init", "started", "completed", "success"]
+    assert [each["subtype"] for each in events] == kinds
+    for each in events[1:3]:
+        assert each["call_id"] == each["tool_call"]["toolCallId"] == "t1"
+        assert each["tool_call"]["name"] == name
+        assert f"{tool}ToolCall" in each["tool_call"]
     assert events[2]["tool_call"][f"{tool}ToolCall"]["result"].keys() == {"success"}
 
 
 @pytest.mark.parametrize(("name", "given", "args"), table("foreign.txt", "arguments"))
 def test_arguments(name: str, given: dict[str, Any], args: dict[str, Any]) -> None:
-    for event in made(one_call(name, given, returned()))[1:3]:
-        (body,) = (value for key, value in event["tool_call"].items() if key.endswith("ToolCall"))
-        assert body["args"] == args
+    for each in made(one_call(name, given, returned()))[1:3]:
+        assert body_of(each)["args"] == args
 
 
 @pytest.mark.parametrize(("name", "answer", "beside", "line"), table("foreign.txt", "outcomes"))
@@ -208,8 +187,7 @@ def test_lines_of_a_file(tool: str, told: dict[str, Any], line: str) -> None:
 @pytest.mark.parametrize(("told", "text"), table("foreign.txt", "numbers of lines are not content"))
 def test_numbers_of_lines_are_not_content(told: str, text: str) -> None:
     events = made(one_call("Read", {"file_path": "x"}, returned(told)))
-    (ended,) = [one for one in events if one.get("subtype") == "completed"]
-    assert ended["tool_call"]["readToolCall"]["result"]["success"]["content"] == text
+    assert body_of(events[2])["result"]["success"]["content"] == text
 
 
 STRUCTURED: dict[str, Any] = {"result": '{"n":7}', "structured_output": {"n": 7}}
@@ -233,8 +211,7 @@ def test_results(
     name: str, given: dict[str, Any], beside: dict[str, Any], success: dict[str, Any]
 ) -> None:
     _, _, completed, _ = made(one_call(name, given, returned(), tool_use_result=beside))
-    (body,) = (value for key, value in completed["tool_call"].items() if key.endswith("ToolCall"))
-    assert body["result"] == {"success": success}
+    assert body_of(completed)["result"] == {"success": success}
 
 
 # ---------------------------------------------------------------- vocabulary
@@ -257,21 +234,11 @@ def test_who_was_interrupted(members: dict[str, Any], why: str) -> None:
 
 @pytest.mark.parametrize(("told", "status"), table("foreign.txt", "failures"))
 def test_how_a_call_failed(told: str, status: str) -> None:
-    answer = message("user", returned(told, error=True))
-    (row,) = convert(
-        init() + message("assistant", use()) + answer + result(), "-t", "calls"
-    ).objects
+    (row,) = convert(one_call("Bash", {}, returned(told, error=True)), "-t", "calls").objects
     assert row["status"] == status
 
 
 # ---------------------------------------------------------------- words
-
-
-def said(data: Iterable[bytes]) -> str:
-    """The answer, if the result does not state it."""
-    ended = convert([*data, result(result=None)], "-t", "json")
-    answer: str = json.loads(ended.stdout)["result"]
-    return answer
 
 
 def test_lone_surrogates() -> None:
@@ -279,7 +246,8 @@ def test_lone_surrogates() -> None:
     body = made(data)[-2]["tool_call"]["readToolCall"]
     assert body["args"] == {"path": "\ud83d", "n": [1]}
     assert body["result"] == {"success": {"content": "\ude00"}}
-    assert said([init(), *deltas("\ud83d", "\ude00")]) == "\U0001f600"
+    ended = convert([init(), *deltas("\ud83d", "\ude00"), result(result=None)], "-t", "json")
+    assert ended.objects[0]["result"] == "\U0001f600"
 
 
 # ---------------------------------------------------------------- selecting
@@ -338,12 +306,11 @@ def test_other_agents(name: str, lines: list[str]) -> None:
 
 
 def test_redacting_thoughts_leaves_the_words_beside_them() -> None:
-    token = f"ghp_{'a1B2' * 9}"
-    said, thought = {"type": "text", "text": "Plain."}, {"type": "thinking", "thinking": token}
+    said, thought = text("Plain."), {"type": "thinking", "thinking": TOKEN}
     for blocks in ([said, thought], [thought, said]):
         data = b"".join([init(), message("assistant", *blocks), result()])
         ended = convert(data, "-t", "stream-json", "--thinking", "-r", "secrets", "-s")
-        hidden = data.replace(token.encode(), b"[REDACTED:github-token]")
+        hidden = data.replace(TOKEN.encode(), b"[REDACTED:github-token]")
         assert ended.stdout == hidden
         assert "1 redaction (github-token 1)" in ended.stderr
 
@@ -352,7 +319,7 @@ def test_redacting_thoughts_leaves_the_words_beside_them() -> None:
 def test_ends_of_any_shape(odd: Any) -> None:
     """Members that tell how a run or a task of it ended."""
     for line in (
-        claude("result", subtype="error_during_execution", is_error=True, errors=odd),
-        claude("system", subtype="task_updated", task_id="t", status=odd, patch={"status": odd}),
+        event("result", subtype="error_during_execution", is_error=True, errors=odd),
+        event("system", subtype="task_updated", task_id="t", status=odd, patch={"status": odd}),
     ):
         assert len(convert([init(), line, result()], "-t", "runs").objects) >= 1
