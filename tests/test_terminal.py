@@ -24,6 +24,7 @@ from support import (
     completed,
     content,
     convert,
+    delta,
     event,
     failed,
     init,
@@ -32,7 +33,9 @@ from support import (
     ok,
     on_terminal,
     result,
+    run_of,
     table,
+    thinking,
     verb,
     whole_run,
 )
@@ -107,8 +110,7 @@ def test_a_command_is_shown_as_it_runs(command: Any, shown: str) -> None:
 
 
 def test_a_command_is_shown_as_it_runs_in_pipes_and_tables_too() -> None:
-    data = call("shell", {"command": "bash -lc 'cd /work && npm test'"}, ok(exitCode=0))
-    stream = init() + data + result()
+    stream = run_of(call("shell", {"command": "bash -lc 'cd /work && npm test'"}, ok(exitCode=0)))
     assert convert(stream, "-d").lines == [f"{label('shell')} npm test (exit 0)"]
     assert convert(stream, "-t", "calls").objects[0]["target"] == "npm test"
 
@@ -179,13 +181,9 @@ def test_a_failure_is_one_red_thing() -> None:
     why = "Permission denied: cannot write to /root/secret.txt"
     stream = init() + result(is_error=True, result=why, duration_ms=1200)
     rows, told = show(stream, Terminal(40, color=True))
-    assert rows == []
-    assert told == [
-        "",
-        f"{RED}✗ failed in 1.2 s: Permission denied:{RESET}",
-        f"  {RED}cannot write to /root/secret.txt{RESET}",
-        f"  {DIM}no actions, Auto{RESET}",
-    ]
+    first = f"{RED}✗ failed in 1.2 s: Permission denied:{RESET}"
+    second = f"  {RED}cannot write to /root/secret.txt{RESET}"
+    assert (rows, told) == ([], ["", first, second, f"  {DIM}no actions, Auto{RESET}"])
     [line] = convert(stream, "-q", "-s").stderr.splitlines()
     assert line == f"agentfmt: run 5f0e4a1c (stdin:1): failed in 1.2 s, no actions, Auto: {why}"
     [line] = convert(stream).stderr.splitlines()
@@ -279,10 +277,7 @@ def test_selectors_that_fail_a_run_are_the_reason() -> None:
     assert line.endswith("failed, 1 action (read 1), Auto: --fail-on read matched at stdin:2")
 
 
-@pytest.mark.parametrize(
-    ("why", "columns", "rows"),
-    table("calls.txt", "reasons", named=True),
-)
+@pytest.mark.parametrize(("why", "columns", "rows"), table("calls.txt", "reasons", named=True))
 def test_why_a_command_failed_is_shown_below_it_where_there_is_no_room(
     why: str, columns: int, rows: list[str]
 ) -> None:
@@ -311,10 +306,11 @@ def todos(done: int, kind: str = "item.updated") -> bytes:
 
 
 CODEX = as_line({"type": "thread.started", "thread_id": "t1"}) + as_line({"type": "turn.started"})
+ENDED = as_line({"type": "turn.completed"})
 SAID = as_line({"type": "item.completed", "item": {"type": "agent_message", "text": "Done."}})
 LISTED = (
     CODEX + todos(0, "item.started") + todos(0) + todos(1) + SAID
-    + todos(2, "item.completed") + as_line({"type": "turn.completed"})
+    + todos(2, "item.completed") + ENDED
 )  # fmt: skip
 
 
@@ -335,17 +331,11 @@ def test_a_list_is_no_running_call() -> None:
 def test_a_list_that_could_not_be_set_says_so() -> None:
     args = {"todos": [{"status": "TODO_STATUS_PENDING"}]}
     stream = init() + call("updateTodos", args) + call("updateTodos", args, {"rejected": {}})
-    assert show(stream + result()).rows == [
-        f"  ✓ {label('updateTodos')}  0 of 1 done",
-        f"  ✗ {failed('updateTodos')}  rejected",
-    ]
+    told = f"  ✓ {label('updateTodos')}  0 of 1 done", f"  ✗ {failed('updateTodos')}  rejected"
+    assert show(stream + result()).rows == [*told]
 
 
 # ---------------------------------------------------------------- sub-agents
-
-
-def task(name: str, outcome: Any = None, **members: Any) -> bytes:
-    return call("task", {"description": name}, outcome, call_id=name, **members)
 
 
 def read(path: str, parent: str | None = None) -> bytes:
@@ -361,20 +351,20 @@ def happened(cell: str) -> Iterator[bytes]:
         elif act == "read":
             yield read(name, parent or None)
         else:
-            yield task(name, ok() if act == "done" else None, parent_tool_use_id=parent or None)
+            more, done = {"parent_tool_use_id": parent or None}, ok() if act == "done" else None
+            yield call("task", {"description": name}, done, call_id=name, **more)
 
 
 @pytest.mark.parametrize(("lines", "rows"), [
     ([assistant("\n\na\n\n\n"), read("x"), read("y"), assistant("\nb\n\nc\n")],
      ["a", "", "  ✓ Read x", "  ✓ Read y", "", "b", "", "c"]),
     ([assistant("a"), assistant("\n\nb"), read("x")], ["a", "", "b", "", "  ✓ Read x"]),
-    ([assistant("a\n"), read("x"), result(), init(), assistant("b")],
-     ["a", "", "  ✓ Read x", "", "b"]),
+    ([assistant("a\n"), read("x"), result(), init(), assistant("b")], ["a", "", "  ✓ Read x", "", "b"]),
     ([assistant("```\n\n\nb\n```\n"), read("x")], ["```", "", "", "b", "```", "", "  ✓ Read x"]),
 ])  # fmt: skip
 def test_words_and_actions_stand_apart(lines: list[bytes], rows: list[str]) -> None:
     """By one empty line, whatever empty lines the words begin and end with."""
-    stream = b"".join((init(), *lines, result()))
+    stream = run_of(*lines)
     assert show(stream).rows == rows
     assert b"" not in convert(stream, "-d").stdout.split(b"\n")[:-1]
 
@@ -397,7 +387,7 @@ def test_what_a_sub_agent_does_stands_below_its_call(cell: str, rows: list[str])
 
 
 def test_labels_alone_have_no_line_for_the_start_of_a_sub_agent() -> None:
-    stream = init() + task("A") + read("x", "A") + task("A", ok()) + result()
+    stream = run_of(*happened("task:A read:x<A done:A"))
     assert convert(stream).lines == [label("read"), RAN]
     assert convert(stream, "-d").lines == [f"{RUNNING} A", f"  {label('read')} x", f"{RAN} A"]
     assert convert(stream, "-d", "--drop", "task").lines == [f"  {label('read')} x"]
@@ -447,22 +437,13 @@ def codex_error(number: int) -> bytes:
     return as_line({"type": "error", "message": f"Reconnecting... {number}/5 (disconnected)"})
 
 
-CLAUDE = event(
-    "system",
-    subtype="init",
-    cwd="/w",
-    model="m",
-    tools=[],
-    mcp_servers=[],
-    permissionMode="default",
-)
-BEGUN = [as_line({"type": "thread.started", "thread_id": "t"}), as_line({"type": "turn.started"})]
+CLAUDE = event("system", subtype="init", cwd="/w", model="m", tools=[], mcp_servers=[])
 
 
 @pytest.mark.parametrize(("lines", "shown"), [
     pytest.param([CLAUDE, claude_retry(500), claude_retry(39_500), assistant("Hi.")],
         "Waiting for the API overloaded 529 (39.5 s)", id="claude"),
-    pytest.param([*BEGUN, codex_error(1), codex_error(2)],
+    pytest.param([CODEX, codex_error(1), codex_error(2)],
         "Waiting for the API Reconnecting... 2/5 (disconnected)", id="codex"),
     pytest.param([init(), event("connection", subtype="reconnecting", timestamp_ms=1790000000000),
         event("retry", subtype="starting", timestamp_ms=1790000010000),
@@ -470,8 +451,7 @@ BEGUN = [as_line({"type": "thread.started", "thread_id": "t"}), as_line({"type":
         "Waiting for the API", id="cursor"),
 ])  # fmt: skip
 def test_each_retry_is_a_line(lines: list[bytes], shown: str) -> None:
-    ended = as_line({"type": "turn.completed"}) if lines[0] == BEGUN[0] else result()
-    data = b"".join((*lines, ended))
+    data = b"".join((*lines, ENDED if lines[0] == CODEX else result()))
     said = [line for line in convert(data, "-v").lines if "API" in line]
     assert (said[-1], len(said)) == (shown, 1 if len(lines) == 5 else 2)
     assert b"Waiting for the API" in convert(data, "-t", "markdown").stdout
@@ -492,10 +472,9 @@ def test_waits_in_a_row_are_one_row_of_a_report_and_a_notice_is_no_success() -> 
 
 
 def test_an_edit_shows_its_lines() -> None:
-    diff = "--- a/x\n+++ b/x\n@@ -1 +1,30 @@\n-old [REDACTED:x]\n" + "".join(
-        f"+{n}\n" for n in range(30)
-    )
-    data = b"".join((init(), call("edit", {"path": "x"}, ok(diffString=diff)), result()))
+    added = "".join(f"+{n}\n" for n in range(30))
+    diff = f"--- a/x\n+++ b/x\n@@ -1 +1,30 @@\n-old [REDACTED:x]\n{added}"
+    data = run_of(call("edit", {"path": "x"}, ok(diffString=diff)))
     plain = convert(data, "--diff").stdout.decode().splitlines()
     assert plain[1:4] == ["    @@ -1 +1,30 @@", "    -old [REDACTED:x]", "    +0"]
     assert plain[-1] == "    ... (12 more lines)"
@@ -508,13 +487,9 @@ def test_an_edit_shows_its_lines() -> None:
 
 def test_thoughts_are_marked_and_dimmed() -> None:
     """On lines of their own, also where words had not ended theirs."""
-    thoughts = [
-        event("thinking", subtype="delta", text=text, timestamp_ms=1)
-        for text in ("Let\n", "me see")
-    ]
     deep = event("thinking", subtype="delta", text="deep", parent_tool_use_id="t")
-    words = [assistant("Well,", timestamp_ms=1), *thoughts, assistant(" done.", timestamp_ms=1)]
-    data = b"".join((init(), deep, *words, completed(), result()))
+    thoughts = thinking("Let\n"), thinking("me see")
+    data = run_of(deep, delta("Well,"), *thoughts, delta(" done."), completed())
     shown = ["Well,", "~ Let", "~ me see", " done.", "Read file"]
     assert convert(data, "--thinking", "-m", "all").lines == shown
     assert convert(data, "-m", "all").lines == ["Well, done.", "Read file"]
@@ -526,14 +501,8 @@ def test_thoughts_are_marked_and_dimmed() -> None:
 @pytest.mark.parametrize("to", ["runs", "calls"])
 def test_tables_are_tables_on_a_terminal(to: str, columns: int) -> None:
     long = f"make {'x' * 90} end"
-    data = b"".join(
-        (
-            init(),
-            call("shell", {"command": long}, ok(exitCode=0)),
-            completed(),
-            result(duration_ms=1500),
-        )
-    )
+    made = call("shell", {"command": long}, ok(exitCode=0))
+    data = run_of(made, completed(), duration_ms=1500)
     head, first, *more = shown_as_table(data, to, columns)
     assert max(map(len, (head, first, *more))) < columns
     if to == "runs" and columns > 40:
