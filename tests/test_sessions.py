@@ -17,11 +17,11 @@ from planting import redact
 from support import (
     SAME,
     Ended,
-    Labels,
     as_line,
     content,
     convert,
     corpus,
+    label,
     returned,
     table,
     use,
@@ -50,21 +50,18 @@ def calls(data: Any) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("path", SESSIONS)
 def test_samples(path: str) -> None:
     rows = runs(content(path))
-    numbers = [
-        sum(row[name] or 0 for row in rows) for name in ("actions", "tokens_in", "tokens_out")
-    ]
+    names = "actions", "tokens_in", "tokens_out"
+    numbers = [sum(row[name] or 0 for row in rows) for name in names]
     good = [row["verdict"] for row in rows].count("succeeded")
     assert [len(rows), good, *numbers] == EXPECTED[os.path.basename(path)]
 
 
 def test_all_samples_in_one_command() -> None:
     paths = [path.values[0] for path in SESSIONS if path.values[0]]
-    alone = [convert(content(path), "-t", "runs") for path in paths]
-    together = convert({path: [content(path)] for path in paths}, "-t", "runs")
-    where = [(row["session"], row["verdict"], row["reason"]) for row in together.objects]
-    assert where == [
-        (row["session"], row["verdict"], row["reason"]) for one in alone for row in one.objects
-    ]
+    alone = [row for path in paths for row in runs(content(path))]
+    together = runs({path: [content(path)] for path in paths})
+    for member in ("session", "verdict", "reason"):
+        assert [row[member] for row in together] == [row[member] for row in alone]
 
 
 @pytest.mark.parametrize("path", SESSIONS)
@@ -99,9 +96,8 @@ def test_a_run_that_stands_in_two_files_counts_once() -> None:
 def test_each_prompt_is_a_run() -> None:
     first, second = runs(SAMPLE)
     assert (first["verdict"], second["verdict"]) == ("succeeded", "succeeded")
-    assert (first["session"], first["agent"], first["model"]) == (
-        "7c1f2a90-1111-4222-8333-444455556666", "claude", "claude-opus-5",
-    )  # fmt: skip
+    assert first["session"] == "7c1f2a90-1111-4222-8333-444455556666"
+    assert (first["agent"], first["model"]) == ("claude", "claude-opus-5")
     assert (first["started_ms"], first["duration_ms"]) == (1795165201000, 7100)  # as stated
     assert second["duration_ms"] == 5000  # from the first line to the last one
     assert (first["tokens_in"], first["tokens_out"], first["tokens_cached"]) == (14, 42, 1800)
@@ -120,17 +116,20 @@ def prompts(data: Any) -> list[str]:
 
 def claude(kind: str, content: Any, **more: Any) -> bytes:
     message = {"role": kind, "content": content, "id": more.pop("id", None)}
-    line = {"type": kind, "sessionId": "s", "uuid": "u", "message": message, **more}
-    return json.dumps(line).encode() + b"\n"
+    return as_line({"type": kind, "sessionId": "s", "uuid": "u", "message": message, **more})
+
+
+def said(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
 
 
 def says(text: str, **more: Any) -> bytes:
-    return claude("assistant", [{"type": "text", "text": text}], **more)
+    return claude("assistant", [said(text)], **more)
 
 
 ASK, SAY = claude("user", "Go"), says("Done")
 CALL = claude("assistant", [use("Bash", "c")])
-INTERRUPTED = {"type": "text", "text": "[Request interrupted by user for tool use]"}
+INTERRUPTED = said("[Request interrupted by user for tool use]")
 REJECTED = claude("user", [returned("No", "c", error=True), INTERRUPTED])
 COMPACTED = (
     b'{"type":"system","subtype":"compact_boundary","sessionId":"s","uuid":"b"}\n'
@@ -178,9 +177,9 @@ def test_a_session_that_was_resumed_under_another_name() -> None:
     again = (ASK + SAY).replace(b'"sessionId": "s"', b'"sessionId": "s2"')
     assert [row["session"] for row in runs(ASK + SAY + again)] == ["s", "s2"]
     rows = runs({"s.jsonl": [ASK + SAY], "s2.jsonl": [again + again]})
-    assert [(row["session"], row["location"]) for row in rows] == [
-        ("s", "s.jsonl:1"), ("s2", "s2.jsonl:1"), ("s2", "s2.jsonl:3"),
-    ]  # fmt: skip
+    where = [row["location"] for row in rows]
+    assert [row["session"] for row in rows] == ["s", "s2", "s2"]
+    assert where == ["s.jsonl:1", "s2.jsonl:1", "s2.jsonl:3"]
 
 
 TASK = use("Task", "t", prompt="Look")
@@ -201,29 +200,24 @@ def test_sub_agents_in_a_session() -> None:
 
 
 def test_a_sub_agents_own_file() -> None:
-    said = says("Seen", isSidechain=True)
+    seen = says("Seen", isSidechain=True)
     assert [one["parent"] for one in calls(b"".join(NESTED))] == [None]
-    files = {"main.jsonl": [ASK + SAY], "agent-1.jsonl": [b"".join(NESTED) + said]}
+    files = {"main.jsonl": [ASK + SAY], "agent-1.jsonl": [b"".join(NESTED) + seen]}
     assert [row["verdict"] for row in runs(files)] == ["succeeded"] * 2
 
 
-def called(name: str, *identities: str) -> bytes:
-    return claude("assistant", [use(name, one) for one in identities])
-
-
-def got(*identities: str) -> bytes:
-    return claude("user", [returned("x", one) for one in identities])
-
-
-@pytest.mark.parametrize(("lines", "tools"), [
-    ([got("c"), called("Bash", "c")], ["shell"]),
-    ([got("c"), got("d"), called("Bash", "c"), called("Read", "d")], ["shell", "read"]),
-    ([got("d"), called("Bash", "c"), got("c"), called("Read", "d")], ["shell", "read"]),
-    ([got("c", "d"), called("Bash", "c", "d")], ["shell", "shell"]),
-    ([got("lost")], ["?"]),
+@pytest.mark.parametrize(("cell", "tools"), [
+    ("got:c Bash:c", ["shell"]), ("got:c got:d Bash:c Read:d", ["shell", "read"]),
+    ("got:d Bash:c got:c Read:d", ["shell", "read"]), ("got:cd Bash:cd", ["shell", "shell"]),
+    ("got:l", ["?"]),
 ])  # fmt: skip
-def test_results_that_are_saved_above_their_calls(lines: list[bytes], tools: list[str]) -> None:
-    data = b"".join([ASK, *lines, SAY])
+def test_results_that_are_saved_above_their_calls(cell: str, tools: list[str]) -> None:
+    data = ASK
+    for name, identities in (word.split(":") for word in cell.split()):
+        got = name == "got"
+        blocks = [returned("x", one) if got else use(name, one) for one in identities]
+        data += claude("user" if got else "assistant", blocks)
+    data += SAY
     assert [row["tool"] for row in calls(data)] == tools
     assert {row["status"] for row in calls(data)} == {"ok"}
     (row,) = runs(data)
@@ -236,7 +230,7 @@ def test_results_that_are_saved_above_their_calls(lines: list[bytes], tools: lis
 )
 def test_what_a_host_adds_to_a_prompt_was_not_typed(context: str) -> None:
     asked = context.format("Fix <b>it</b>.")
-    for typed in (asked, [{"type": "text", "text": asked}]):
+    for typed in (asked, [said(asked)]):
         assert prompts(claude("user", typed) + SAY) == ["Fix <b>it</b>."]
 
 
@@ -249,42 +243,45 @@ def test_what_a_prompt_quotes_was_typed() -> None:
 
 
 def codex(kind: str, **payload: Any) -> bytes:
-    line = {"timestamp": "2026-01-01T00:00:01Z", "type": kind, "payload": payload}
-    return json.dumps(line).encode() + b"\n"
+    return as_line({"timestamp": "2026-01-01T00:00:01Z", "type": kind, "payload": payload})
 
 
-def words(kind: str, text: str) -> bytes:
+def item(kind: str, **payload: Any) -> bytes:
+    return codex("response_item", type=kind, **payload)
+
+
+def words(text: str) -> bytes:
     copy = [{"type": "output_text", "text": text}]
-    return codex("event_msg", type="agent_message", message=text) + codex(
-        "response_item", type="message", role=kind, content=copy
-    )
+    told = codex("event_msg", type="agent_message", message=text)
+    return told + item("message", role="assistant", content=copy)
 
 
 META_LINE = codex("session_meta", id="s-1", cwd="/w") + codex("turn_context", model="gpt-x")
-TYPED = codex("response_item", type="message", role="user", content="Go") + codex(
-    "event_msg", type="user_message", message="Go"
-)
-SHELL = codex(
-    "response_item", type="function_call", name="shell", call_id="c",
-    arguments='{"command":["bash","-lc","make test"]}',
-)  # fmt: skip
+TYPED = item("message", role="user", content="Go")
+TYPED += codex("event_msg", type="user_message", message="Go")
+DONE = words("Done")
 
 
-def output(text: Any) -> bytes:
-    return codex("response_item", type="function_call_output", call_id="c", output=text)
+def function(name: str, arguments: str, told: Any, **more: Any) -> bytes:
+    """A session with a call, and what it returned."""
+    called = item("function_call", name=name, call_id="c", arguments=arguments, **more)
+    output = item("function_call_output", call_id="c", output=told)
+    return META_LINE + TYPED + called + output + DONE
 
 
 def executed(code: str, told: Any) -> bytes:
-    """A program that Codex ran, and what it printed."""
-    ran = codex("response_item", type="custom_tool_call", name="exec", call_id="c", input=code)
-    return ran + codex("response_item", type="custom_tool_call_output", call_id="c", output=told)
+    """One with a program that Codex ran, and what it printed."""
+    ran = item("custom_tool_call", name="exec", call_id="c", input=code)
+    return (
+        META_LINE + TYPED + ran + item("custom_tool_call_output", call_id="c", output=told) + DONE
+    )
 
 
 @pytest.mark.parametrize(
     ("text", "status", "code", "took"), table("foreign.txt", "results of codex")
 )
 def test_results_of_codex(text: Any, status: str, code: int | None, took: int | None) -> None:
-    (row,) = calls(META_LINE + TYPED + SHELL + output(text) + words("assistant", "Done"))
+    (row,) = calls(function("shell", '{"command":["bash","-lc","make test"]}', text))
     assert (row["tool"], row["target"], row["status"]) == ("shell", "make test", status)
     assert (row["exit_code"], row["duration_ms"]) == (code, took)
     assert ("in background" in str(row["outcome"])) == ("running" in text)
@@ -294,14 +291,13 @@ def test_code_of_codex_that_runs_commands() -> None:
     code = 'const r = await tools.exec_command({cmd:"rm -rf build"}); text(r.output);'
     head = "Script completed\nWall time 0.2 seconds\nOutput:\n"
     told = [{"type": "input_text", "text": part} for part in (head, "gone")]
-    data = META_LINE + TYPED + executed(code, told) + words("assistant", "Done")
-    (row,) = calls(data)
+    (row,) = calls(data := executed(code, told))
     assert (row["tool"], row["target"], row["duration_ms"]) == ("shell", "rm -rf build", 200)
     assert convert(data, "--fail-on", "tool=shell,target=*rm -rf*").status == 1
     assert b"rm -rf" not in convert(data, "-t", "cursor", "-r", "all").stdout
     printed = json.dumps({"chunk_id": "1f", "exit_code": 2, "output": "no rule\n"})  # as a whole
     code = 'text(await tools.exec_command({cmd: "make"}))'
-    (row,) = calls(META_LINE + TYPED + executed(code, head + printed))
+    (row,) = calls(executed(code, head + printed))
     assert (row["status"], row["exit_code"], row["duration_ms"]) == ("nonzero", 2, 200)
 
 
@@ -310,8 +306,7 @@ PATCH = "*** Begin Patch\\n*** Update File: a.py\\n@@\\n-x\\n+y\\n*** End Patch"
 
 @pytest.mark.parametrize(("code", "found"), table("foreign.txt", "code"))
 def test_what_code_of_codex_calls(code: str, found: list[list[str]]) -> None:
-    data = META_LINE + TYPED + executed(code, "ok") + words("assistant", "Done")
-    rows = calls(data)
+    rows = calls(executed(code, "ok"))
     assert [[row["tool"], row["target"]] for row in rows] == found
     assert {row["status"] for row in rows} == {"ok"}
 
@@ -319,9 +314,7 @@ def test_what_code_of_codex_calls(code: str, found: list[list[str]]) -> None:
 @pytest.mark.parametrize("given", table("foreign.txt", "a command that is a patch is a change"))
 def test_a_command_that_is_a_patch_is_a_change(given: dict[str, Any]) -> None:
     text = json.dumps(given).replace("\\nPATCH", f"\\n{PATCH}").replace('"PATCH"', f'"{PATCH}"')
-    called = codex("response_item", type="function_call", name="shell", call_id="c", arguments=text)
-    result = codex("response_item", type="function_call_output", call_id="c", output="Done!")
-    (row,) = calls(META_LINE + TYPED + called + result + words("assistant", "Done"))
+    (row,) = calls(function("shell", text, "Done!"))
     assert (row["tool"], row["target"], row["lines_added"]) == ("edit", "a.py", 1)
 
 
@@ -329,38 +322,33 @@ def test_a_command_that_is_a_patch_is_a_change(given: dict[str, Any]) -> None:
 def test_a_prompt_is_what_was_typed_into_an_editor(title: str) -> None:
     told = f"# {title}\n\n## Active file: a.py\n\n## Open tabs:\n- a.py: a.py\n\n"
     asked = codex("event_msg", type="user_message", message=f"{told}## My request for Codex:\nGo\n")
-    (row,) = runs(META_LINE + asked + words("assistant", "Done"))
+    (row,) = runs(META_LINE + asked + DONE)
     assert row["prompt"] == "Go"
 
 
 def test_a_call_of_codex_to_a_server_names_it_beside_the_tool() -> None:
-    called = codex(
-        "response_item", type="function_call", name="_list", namespace="mcp__gh", call_id="c",
-        arguments="{}",
-    )  # fmt: skip
     for told in ("x", '{"success":false,"text":"x","metadata":{"exit_code":3}}', '{"exit_code":3}'):
-        data = META_LINE + TYPED + called + output(told) + words("assistant", "Done")
-        (row,) = calls(data)
+        (row,) = calls(data := function("_list", "{}", told, namespace="mcp__gh"))
         assert (row["tool"], row["target"], row["status"]) == ("mcp", "gh/list", "ok")
         assert json.dumps(told).encode() in convert(data, "-t", "cursor").stdout
 
 
 def test_words_of_codex_are_said_once() -> None:
-    data = META_LINE + TYPED + words("assistant", "Done.") + words("assistant", "Done.")
+    data = META_LINE + TYPED + DONE + DONE
     (result,) = convert(data, "-t", "json").objects
-    assert (result["result"], result["session_id"]) == ("Done.\nDone.", "s-1")
+    assert (result["result"], result["session_id"]) == ("Done\nDone", "s-1")
     assert [row["model"] for row in runs(data)] == ["gpt-x"]
 
 
 @pytest.mark.parametrize("more", [{}, {"forked_from_id": "s-1"}])
 def test_a_codex_session_that_was_forked(more: dict[str, str]) -> None:
     """It begins with a copy of the other, whose name it holds; all of it is its own."""
-    first = META_LINE + TYPED + words("assistant", "Done")
+    first = META_LINE + TYPED + DONE
     fork = codex("session_meta", id="s-2", cwd="/w", **more) + first
-    fork += TYPED.replace(b"Go", b"On") + words("assistant", "Done, too")
+    fork += TYPED.replace(b"Go", b"On") + words("Done, too")
     rows = runs({"1.jsonl": [first], "2.jsonl": [fork]})
     assert [row["session"] for row in rows] == ["s-1", "s-2", "s-2"]
-    joined = runs(first + META_LINE.replace(b"s-1", b"s-3") + TYPED + words("assistant", "Hi"))
+    joined = runs(first + META_LINE.replace(b"s-1", b"s-3") + TYPED + words("Hi"))
     assert [row["session"] for row in joined] == ["s-1", "s-3"]
 
 
@@ -369,28 +357,28 @@ def test_a_codex_session_that_was_forked(more: dict[str, str]) -> None:
 
 def pi(second: int, kind: str = "message", **members: Any) -> bytes:
     line = {"type": kind, "id": f"e{second}", "parentId": None, **members}
-    return json.dumps(line | {"timestamp": f"2026-07-01T10:00:{second:02}Z"}).encode() + b"\n"
+    return as_line(line | {"timestamp": f"2026-07-01T10:00:{second:02}Z"})
 
 
 def pi_asked(second: int, text: str = "Go") -> bytes:
-    return pi(second, message={"role": "user", "content": [{"type": "text", "text": text}]})
+    return pi(second, message={"role": "user", "content": [said(text)]})
 
 
-def pi_said(second: int, *blocks: Any, why: str = "stop", **more: Any) -> bytes:
+def pi_said(second: int, *blocks: Any, why: str = "stop") -> bytes:
     usage = {"input": 7, "output": 3, "cost": {"total": 0.5}}
-    said = {"role": "assistant", "content": blocks, "usage": usage, "stopReason": why, **more}
-    return pi(second, message=said | {"model": "m-1"})
+    message = {"role": "assistant", "content": blocks, "usage": usage, "stopReason": why}
+    return pi(second, message=message | {"model": "m-1"})
 
 
 def pi_got(second: int, text: str, *, failed: bool = False) -> bytes:
     told = {"role": "toolResult", "toolCallId": "c-1", "toolName": "bash", "isError": failed}
-    return pi(second, message=told | {"content": [{"type": "text", "text": text}]})
+    return pi(second, message=told | {"content": [said(text)]})
 
 
 PI_HEAD = b"""{"type":"session","version":3,"id":"019f-1","timestamp":"2026-07-02T00:00:00Z"}
 """ + pi(0, "model_change", modelId="m-0")
 PI_USE = {"type": "toolCall", "id": "c-1", "name": "bash", "arguments": {"command": "make"}}
-PI_DONE = {"type": "text", "text": "Done."}
+PI_DONE = said("Done.")
 PI_TURN = [
     pi_asked(1),
     pi_said(2, {"type": "thinking", "thinking": "Hm."}, PI_USE, why="toolUse"),
@@ -408,14 +396,12 @@ def test_a_result_of_pi_whose_call_is_lost() -> None:
 def test_a_session_of_pi() -> None:
     data = PI_HEAD + b"".join(PI_TURN) + PI_NOTE + pi_asked(40, "And?") + pi_said(42, PI_DONE)
     first, second = runs(data)
-    assert [first[name] for name in ("session", "agent", "model", "verdict", "duration_ms")] == [
-        "019f-1", "pi", "m-1", "succeeded", 5000
-    ]  # fmt: skip
+    assert (first["session"], first["agent"], first["model"]) == ("019f-1", "pi", "m-1")
+    assert (first["verdict"], first["duration_ms"]) == ("succeeded", 5000)
     assert (first["tokens_out"], first["cost_usd"], second["duration_ms"]) == (6, 1, 2000)
     (call,) = calls(data)
-    assert [call[name] for name in ("target", "status", "exit_code", "duration_ms")] == [
-        "make", "nonzero", 2, 3000
-    ]  # fmt: skip
+    assert (call["target"], call["status"]) == ("make", "nonzero")
+    assert (call["exit_code"], call["duration_ms"]) == (2, 3000)
     shown = convert(data, "-m", "chat", "-d").lines
     ran = "Ran terminal command make (exit 2, 3.0 s)"
     assert shown == ["> Go", ran, "Done.", "> And?", "Done."]
@@ -496,16 +482,13 @@ def test_every_copy_of_a_secret_goes(path: str) -> None:
 
 
 def said_by(model: str, tokens: int, text: str = "No response requested.", **more: Any) -> Any:
-    content = [{"type": "text", "text": text}]
     usage = {"input_tokens": tokens, "output_tokens": tokens}
-    message = {"role": "assistant", "model": model, "content": content, "usage": usage}
+    message = {"role": "assistant", "model": model, "content": [said(text)], "usage": usage}
     return {"type": "assistant", "message": message, "sessionId": "s", "session_id": "s", **more}
 
 
-def asked(text: str) -> Any:
-    message = {"role": "user", "content": text}
-    return {"type": "user", "message": message, "sessionId": "s", "session_id": "s", "uuid": "u",
-            "parentUuid": None, "isSidechain": False}  # fmt: skip
+def asked(content: Any) -> Any:
+    return json.loads(claude("user", content, session_id="s", parentUuid=None, isSidechain=False))
 
 
 HOSTS_WORDS = {
@@ -525,12 +508,10 @@ def test_what_a_host_wrote_is_no_last_word_and_no_answer(name: str) -> None:
         line = line.replace(b"<synthetic>", rb"\u003csynthetic\u003e")
     first = [asked("one"), said_by("claude-sonnet-5", 7, "Done."), asked("two")]
     data = b"".join(map(as_line, first))
-    killed = [row["verdict"] for row in convert(data, "-t", "runs").objects]
-    assert killed == ["succeeded", "unfinished"]
+    assert [row["verdict"] for row in runs(data)] == ["succeeded", "unfinished"]
     ended = convert(data + line, "-t", "runs").objects
-    assert [(row["verdict"], row["model"]) for row in ended] == [
-        ("succeeded", "claude-sonnet-5"), (verdict, "claude-sonnet-5")
-    ]  # fmt: skip
+    assert [row["verdict"] for row in ended] == ["succeeded", verdict]
+    assert {row["model"] for row in ended} == {"claude-sonnet-5"}
     assert convert(data + line, "-q", "-m", "final").lines == ["Done."]
     assert convert(data + line, *SAME).stdout == data + line
     again = as_line(said_by("claude-sonnet-5", 7, "Well."))  # what was wrong before is over
@@ -541,18 +522,14 @@ def test_what_a_host_wrote_is_no_last_word_and_no_answer(name: str) -> None:
 def test_a_message_that_states_no_tokens_is_the_agents(saved: bool) -> None:
     """Behind a proxy some messages state none: their calls are calls, their words the answer."""
     first = [asked("one"), said_by("glm-5.1", 7, "I look."), said_by("glm-5.1", 0, "")]
-    run = {"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "git push origin"}}
-    first[-1]["message"]["content"] = [run]
-    back = asked("") | {"message": {"role": "user", "content": [
-        {"type": "tool_result", "tool_use_id": "t", "content": "ok"}]}}  # fmt: skip
-    lines = [*first, back, said_by("glm-5.1", 0, "Pushed.")]
+    first[-1]["message"]["content"] = [use(command="git push origin")]
+    lines = [*first, asked([returned()]), said_by("glm-5.1", 0, "Pushed.")]
     if not saved:
         end = {"type": "result", "subtype": "success", "is_error": False, "result": "Pushed."}
         lines = [{k: v for k, v in line.items() if k != "sessionId"} for line in lines]
         lines.append(end | {"session_id": "s", "uuid": "r"})
     data = b"".join(map(as_line, lines))
     ended = convert(data, "-d", "-m", "all")
-    assert (ended.status, [line for line in ended.lines if line][-2:]) == (
-        0, [f"{Labels()['shell']} git push origin", "Pushed."]
-    )  # fmt: skip
+    shown = [line for line in ended.lines if line][-2:]
+    assert (ended.status, shown) == (0, [f"{label('shell')} git push origin", "Pushed."])
     assert convert(data, "--fail-on", "command=git push*").status == 1
