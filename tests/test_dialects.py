@@ -53,7 +53,8 @@ def deltas(*texts: str) -> Iterator[bytes]:
 
 
 def result(**members: Any) -> bytes:
-    return event("result", **{"subtype": "success", "is_error": False, "result": "Done."} | members)
+    said = {"subtype": "success", "is_error": False, "result": "Done.", **members}
+    return event("result", **said)
 
 
 def one_call(name: str, given: dict[str, Any], answer: dict[str, Any], **beside: Any) -> bytes:
