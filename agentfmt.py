@@ -187,6 +187,7 @@ MAX_DEPTH = 10  # nested sub-agents that are indented, or shown in a report
 PROMPT_ROWS = 3  # of a prompt that are shown
 DIFF_ROWS = 20  # of an edit that --diff shows
 FAILURE_ROWS = 10  # of a call that failed
+TARGET_ROWS = 3  # of these, of what it was about
 TAIL = 5  # last lines of a failed command that -v shows
 SHORT_TEXT = 80  # characters of an argument that can be the target of an unknown tool
 MAX_REPORT = 1_000_000  # bytes: GitHub takes 1 MiB for the summary of a step, or nothing of it
@@ -4340,6 +4341,7 @@ class SavedClaude(Saved, Claude):
         self.next_session: str | None = None  # its ID after it was resumed
         self.typed: list[str] = []  # slash commands that are not shown yet
         self.early: dict[str, Any] = {}  # results whose calls are saved below them, by their IDs
+        self.callers: dict[Any, str] = {}  # of the last lines of sub-agents, by their IDs
 
     def read(self, line: Node) -> None:
         kind, subtype = self.event.type, self.event.subtype
@@ -4454,16 +4456,24 @@ class SavedClaude(Saved, Claude):
         super().end(error, **members)
 
     def caller(self, line: dict[str, Any]) -> str | None:
-        """The open call whose sub-agent wrote a saved line, else an ID in the line. None: the agent
-        itself wrote it, or the whole file is the sub-agent's."""
+        """The call whose sub-agent wrote a saved line: that of the line before, or an open one with
+        the same prompt, or the last; else an ID in the line. None: the agent itself wrote it, or
+        the whole file is the sub-agent's."""
         inner = line.get("isSidechain") is True
         if self.side is None and self.event.type in ("user", "assistant"):
             warms_up = joined_text(Node(line)["message.content"]) == WARM_UP
             self.side = inner and not (warms_up and line.get("agentId") is None)
         if not inner or self.side:
             return None
-        tasks = [call.id for call in self.calls.values() if call.tool == "task"]
-        return tasks[-1] if tasks else first_text(line.get("agentId"), line.get("uuid"))
+        tasks = [call for call in self.calls.values() if call.tool == "task"]
+        text = joined_text(Node(line)["message.content"])
+        asked = [call for call in tasks if text and Node(call.arguments)["prompt"] == text]
+        latest, own = [call.id for call in asked or tasks][-1:], as_text(line.get("uuid"))
+        known = self.callers.get(as_text(line.get("parentUuid")))
+        caller = known or first_text(*latest, line.get("agentId"), own)
+        if own:
+            remember(self.callers, own, caller)
+        return caller
 
 
 def as_streamed(line: dict[str, Any]) -> dict[str, Any]:
@@ -11224,6 +11234,7 @@ def render_action(act: Action, prefix: str, room: int, screen: Screen) -> bytes:
     outcome = escape(beside_mark(act.outcome) if glyphs else act.outcome)
     wraps = act.failed and screen.fd is not None
     if wraps:
+        target = cut_middle(target, TARGET_ROWS * room)  # or it leaves no row for why
         outcome = "\n".join(map(escape, act.outcome.split("\n")))
     else:
         label, target, outcome = fit_action(label, target, outcome, room)
@@ -12100,11 +12111,12 @@ def markdown_reader(*, for_github: bool) -> Any:
 
 
 def tame(state: Any, *, for_github: bool) -> None:
-    """A rule of markdown-it: headings rank below the document's own, style attributes go, which a
-    page's policy forbids, links send no referrer, and words in a link are no further links."""
+    """A rule of markdown-it: headings rank below the document's own, the first two alike, for
+    GitHub shows lower ones smaller than text; style attributes go, which a page's policy forbids,
+    links send no referrer, and words in a link are no further links."""
     for token in state.tokens:
         if token.type in ("heading_open", "heading_close"):
-            token.tag = f"h{min(int(token.tag[1]) + 2 + for_github, 6)}"
+            token.tag = f"h{min(max(int(token.tag[1]) + 2, 4), 6)}"
         if style := token.attrs.pop("style", ""):  # of a cell
             token.attrs["align" if for_github else "class"] = str(style).removeprefix("text-align:")
         depth = 0
@@ -12693,7 +12705,7 @@ main { display: flex; flex-direction: column; max-width: 110rem; margin: 0 auto;
   padding: 1rem 1.5rem 4rem; overflow-wrap: anywhere; }
 a { color: var(--link); text-decoration: none; } a:hover { text-decoration: underline; }
 pre, code { font: .8125rem/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
-pre { margin: .5rem 0; padding: .6rem .8rem; border-radius: .4rem; background: var(--wash);
+pre { margin: .5rem 0; padding: .6rem .8rem; border-radius: .4rem;
   white-space: pre-wrap; max-height: 32rem; overflow: auto; tab-size: 4; }
 pre.given { padding: 0; background: none; color: var(--soft); }
 :not(pre) > code { padding: .1em .25em; border-radius: .25rem; background: var(--wash); }
@@ -12712,7 +12724,7 @@ nav .title { flex: 1; }
 .end.bad :is(h1, h3), .bad > .mark, .bad > * > .mark, .why, .bad > .what b, .bad > * > .what b {
   color: var(--bad); }
 .end .why, .about { display: block; white-space: pre-wrap; } .about { color: var(--soft); }
-.links { font-size: .8125rem; color: var(--soft); }
+.links { position: relative; font-size: .8125rem; color: var(--soft); }
 .time, .cost, time { color: var(--soft); font-size: .8125rem; font-variant-numeric: tabular-nums;
   white-space: nowrap; }
 nav .time, nav .cost { min-width: 3.5rem; text-align: right; }
@@ -12727,9 +12739,12 @@ nav span:is(.file, .cost):empty { display: none; }
 .run > header { display: flex; flex-wrap: wrap; justify-content: space-between;
   gap: 0 1rem; margin-bottom: .25rem; border-top: 2px solid var(--ink); padding-top: .5rem; }
 h2 { margin: 0; font-size: .8125rem; font-weight: 400; } h2 a { color: var(--soft); }
-.words, .prompt { margin: .75rem 0; } .words, .prompt, pre { unicode-bidi: plaintext; }
+.words, .prompt, .links { margin: .75rem 0; } .words, .prompt, pre { unicode-bidi: plaintext; }
 .prompt { padding-left: 1rem; border-left: 3px solid var(--link); font-weight: 500;
   white-space: pre-wrap; max-height: 16rem; overflow: auto; }
+.prompt, .why, pre:not(.given) { background: linear-gradient(#0000, var(--ground) 50%) 0 100% / 100%
+  2.5rem no-repeat local, linear-gradient(#0000, var(--line)) 0 100% / 100% 1rem no-repeat
+  var(--ground); } .prompt, .why { --ground: var(--paper); } pre { --ground: var(--wash); }
 .words > :is(p, ul, ol, blockquote), .prompt { max-width: 52rem; }
 :is(.words, .prompt) > time { float: right; margin: 0 max(0px, 100% - 52rem) 0 1rem;
   line-height: 1.6rem; }
@@ -12747,9 +12762,9 @@ th, td { padding: .25rem .75rem .25rem 0; border-bottom: 1px solid var(--line); 
 .act > summary, div.act { position: relative; display: grid; padding-block: .15rem;
   grid-template-columns: 1rem minmax(0, 1fr) auto var(--bar, auto) minmax(5.25rem, auto);
   gap: 0 .5rem; align-items: baseline; }
-:is(.act, .thought) > summary::before { content: "›"; content: "›" / "";
+:is(.act, .thought, .links) > summary::before { content: "›"; content: "›" / "";
   position: absolute; left: -.9rem; color: var(--soft); }
-:is(.act, .thought)[open] > summary::before { rotate: 90deg; }
+:is(.act, .thought, .links)[open] > summary::before { rotate: 90deg; }
 .act:not(.bad):has(.bad) > summary::before { color: var(--bad); font-weight: 700; }
 .act > summary:hover { background: var(--wash); }
 .what b { font-weight: 400; } .what code { padding: 0; background: none; }
@@ -12878,7 +12893,7 @@ PAGE = """\
 {% else %}<h1>{{ MARKS[state] }} {{ verdict }}</h1>{% endif %}
 {% if part and part.run.reason %}<span class="why">{{ part.run.reason }}</span>{% endif %}
 <span class="fact">{{ totals|counts }}</span>
-{% if part %}<span class="about">{{ (part.run.agent, part.notes.cwd)|joined }}</span>{% endif %}
+{% if part %}<span class="about">{{ part.notes.cwd }}</span>{% endif %}
 </div>
 {% endmacro -%}
 
@@ -12921,11 +12936,13 @@ PAGE = """\
 </header>
 {% if part.asked %}{{ one(part.asked, None) }}{% endif %}
 {% set places, more = part|places, part.totals.files|length - part.files|length %}
-{% if part.files %}<p class="links">Changed{% for file in part.files %}
-{{- ":" if loop.first else "," }}
+{% if part.files %}<details class="links"{% if part.totals.files|length <= FILES_OPEN %} open
+{%- endif %}><summary>{{ part.totals.files|length|plural("file") }} changed</summary>
+{% for file in part.files %}
 {% if file.path in places %}<a href="#{{ places[file.path] }}">{{ file.path }}</a>
 {%- else %}{{ file.path }}{% endif %}{% if file|change %} {{ file|change }}{% endif %}
-{%- endfor %}{% if more %}, {{ more }} more{% endif %}</p>{% endif %}
+{%- if not loop.last %}, {% endif %}
+{% endfor %}{% if more %}, {{ more }} more{% endif %}</details>{% endif %}
 {% if part.left_out() %}<p class="note">{{ part.left_out() }}</p>{% endif %}
 {% set scale = part|scale %}
 {% for name, group in (tree[1:] if part.asked else tree)|groups %}
@@ -12958,6 +12975,7 @@ def page_template() -> Any:
         ),
     }
     env.globals |= {"MARKS": STATES, "MINUTE": "%H:%M", "DATE": DATE, "SHEET": Markup(SHEET)}
+    env.globals["FILES_OPEN"] = FILES_OPEN
     return env.from_string(PAGE)
 
 
@@ -13006,7 +13024,7 @@ FILTERS: dict[str, Any] = {
     "bar": time_bar, "brief": brief, "change": change_words,
     "counts": lambda totals: join_facts(facts_of(totals)), "diff": diff_parts,
     "facts": facts_beside, "file": lambda run: cut_middle(run.file or run.where, FILE_COLUMNS),
-    "groups": in_groups, "image": image_name, "joined": join_facts, "local": local_time,
+    "groups": in_groups, "image": image_name, "local": local_time,
     "long": lambda facts: len(facts) > 36 or "\n" in facts,
     "places": places_of, "plural": plural, "scale": time_scale, "took": time_beside,
     "title": title_of, "utc": lambda at: f"{utc(at):%Y-%m-%dT%H:%M:%SZ}",

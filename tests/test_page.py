@@ -43,7 +43,7 @@ TAGS = frozenset(
 )
 ATTRIBUTES = {
     "a": "href rel title", "time": "datetime", "ol": "start", "section": "id",
-    "div": "id", "svg": "aria-hidden", "img": "src alt",
+    "div": "id", "svg": "aria-hidden", "img": "src alt", "details": "open",
     "rect": "x width height", "html": "lang", "meta": "charset content http-equiv name",
 }  # fmt: skip
 
@@ -124,8 +124,8 @@ def test_a_page() -> None:
     assert "<ins>+y\n</ins>" in text
     assert "<del>-x\n</del>" in text
     facts = "4 actions · 1 failed · 1 file changed · 12 tokens in · 3 out · Auto"
-    assert found.text["end ok"] == [f"✓ Succeeded in 1.5 s{facts} cursor · /work"]  # once
-    assert found.text["links"] == ["Changed: a.py +1 -1"]
+    assert found.text["end ok"] == [f"✓ Succeeded in 1.5 s{facts} /work"]  # once
+    assert found.text["links"] == ["1 file changed a.py +1 -1"]
     assert found.ids == ["1", "1.1", "1.2", "1.3", "1.4"]
 
 
@@ -329,7 +329,7 @@ def test_nothing_leads_to_what_is_left_out() -> None:
     found = read(text)
     assert re.fullmatch(r"\d+ steps, details of \d+ calls left out", found.text["note"][0])
     assert "Ran make 89" in found.text["act bad"][-1]
-    changed = text.partition('<p class="links">')[2].partition("</p>")[0]
+    changed = text.partition('class="links"')[2].partition("</details>")[0]
     assert changed.count("<a ") < changed.count(".py") == 90
 
 

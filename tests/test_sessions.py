@@ -192,9 +192,14 @@ NESTED = [
 
 
 def test_sub_agents_in_a_session() -> None:
-    done = claude("user", [returned("ok", "t")])
-    data = b"".join([ASK, claude("assistant", [TASK]), *NESTED, done, SAY])
-    assert [(one["tool"], one["parent"]) for one in calls(data)] == [("read", "t"), ("task", None)]
+    """Two side by side: the prompt tells whose steps they are, then the line before."""
+    other, begun = use("Task", "u", prompt="Else"), NESTED[0].replace(b"Look", b"Else")
+    begun = begun.replace(b'"a"', b'"e"')
+    done = claude("user", [returned("ok", "t")]) + claude("user", [returned("ok", "u")])
+    data = b"".join([ASK, claude("assistant", [TASK, other]), NESTED[0], begun, *NESTED[1:]])
+    data += done + SAY
+    found = [(one["tool"], one["parent"]) for one in calls(data)]
+    assert found == [("read", "t"), ("task", None), ("task", None)]
     (row,) = convert(data, "-t", "runs", "-m", "final").objects
     assert (row["verdict"], row["answer"]) == ("succeeded", "Done")
 

@@ -289,6 +289,12 @@ def test_why_a_command_failed_is_shown_below_it_where_there_is_no_room(
     assert len(read) == {"boom": 1}.get(why, 2)
 
 
+def test_a_long_command_leaves_room_for_why_it_failed() -> None:
+    stream = call("shell", {"command": "x" * 2000}, {"error": {"error": "boom"}})
+    rows = show(init() + stream + result(), Terminal(60)).rows
+    assert (len(rows) < 6, rows[-1].strip()) == (True, "error: boom")
+
+
 def test_turns_stand_apart() -> None:
     asked = event("user", message={"content": "Do it."})
     stream = init() + asked + assistant("Done.") + asked + assistant("Again.") + result()
