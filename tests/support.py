@@ -20,6 +20,7 @@ import subprocess
 import sys
 import termios
 import time
+import tracemalloc
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -647,6 +648,18 @@ def limit(seconds: float) -> Iterator[None]:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.signal(signal.SIGVTALRM, before)
         gc.enable()
+
+
+@contextlib.contextmanager
+def at_most(size: int) -> Iterator[None]:
+    """What is done within never holds more bytes."""
+    tracemalloc.start()
+    try:
+        yield
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < size
 
 
 def check_linear(work: Callable[[float], object], seconds: float) -> None:

@@ -16,6 +16,7 @@ import pytest
 from agents import NEWER, STREAMS, part
 from support import (
     SESSION,
+    as_line,
     assistant,
     completed,
     convert,
@@ -23,9 +24,12 @@ from support import (
     interleaved,
     one_in,
     result,
+    returned,
     started,
+    use,
     user,
 )
+from support import claude as of_claude
 
 import agentfmt
 
@@ -35,7 +39,7 @@ Lines = list[bytes]
 
 
 def lines(*events: dict[str, Any]) -> Lines:
-    return [json.dumps(one).encode() + b"\n" for one in events]
+    return [*map(as_line, events)]
 
 
 # What names the session in each line, for agents whose lines do.
@@ -45,10 +49,10 @@ NAMED = {
 }  # fmt: skip
 
 
-def begun(agent: str, *rest: dict[str, Any], session: str | None = "") -> Lines:
+def begun(agent: str, *rest: dict[str, Any], session: str = "") -> Lines:
     """The first lines of a run, and others behind them."""
-    member, name = NAMED.get(agent, ("", None))
-    named = {} if name is None or session is None else {member: session or name}
+    member, name = NAMED.get(agent, ("", ""))
+    named = {member: session or name} if member else {}
     return lines(*({**one, **named} for one in (*part(f"{agent}-begun"), *rest)))
 
 
@@ -84,49 +88,37 @@ GOOD: dict[str, Lines] = {
     **{name: lines(*run) for name, run in NEWER.items()},
 }
 UNTYPED: Lines = lines(*({"event": "step", "n": n} for n in range(4)))
-FRAGMENT: Lines = [line.replace(b"c1", b"f1") for line in (started(session=None),)]
 UNKNOWN: Lines = lines(*({"type": kind, "n": 1} for kind in ("begin", "step", "talk", "end")))
 UNKNOWN_SESSION: Lines = lines(*({"type": "begin", "session_id": "x-1", "n": n} for n in range(4)))
 ERRED: Lines = [*GOOD["claude"], *lines({"type": "error", "message": "no"})]
 SAVED_HEAD: Lines = lines({"type": "session_meta", "payload": {"id": "x"}, "timestamp": "2026"})
 BAD: dict[str, Lines] = {
+    **{f"{name} unfinished": run[:-1] for name, run in GOOD.items()},
     "cursor failed": cursor(result(is_error=True)),
-    "cursor unfinished": cursor(),
     "claude failed": claude({**DONE, "is_error": True}),
-    "claude unfinished": claude(),
     "claude never began": lines({"type": "system", "subtype": "hook_started", "session_id": "cl"}),
     "codex failed": codex({"type": "turn.failed", "error": {"message": "no"}}),
-    "codex unfinished": codex(),
     "codex not logged in": lines({"type": "error", "message": "not logged in"}),
     "gemini failed": gemini({"type": "result", "status": "error", "stats": {}}),
-    "gemini unfinished": gemini(),
     "opencode failed": opencode({"type": "error", "error": {"name": "no"}}),
     "opencode unfinished": opencode(),
     "droid failed": droid({"type": "error", "source": "cli", "message": "no"}),
-    "droid unfinished": droid(),
-    "droid without a session": droid(session=None),
+    "droid without a session": lines(*part("droid-begun")),
     "copilot failed": copilot({**EXIT, "exitCode": 1}),
-    "copilot unfinished": copilot(),
     "pi failed": pi(pi_message("error"), {"type": "agent_end"}),
-    "pi unfinished": pi(),
     "pi cut": pi()[1:],
     "connecting": [event("connection", subtype="reconnecting", session="another")],
     "unknown": UNKNOWN,
     "unknown, cut": UNKNOWN[:3],
     "unknown, with a session": UNKNOWN_SESSION,
     "unknown, without types": UNTYPED,
-    "cursor fragment": FRAGMENT,
+    "cursor fragment": [started("f1", session=None)],
     **{f"{name} failed": lines(*STREAMS[f"{name}-bad"].lines) for name in NEWER},
-    **{f"{name} unfinished": lines(*run[:-1]) for name, run in NEWER.items()},
+    "pi unfinished": pi(),
     "acp unfinished": lines(*STREAMS["acp-open"].lines),
 }  # fmt: skip
-
-
-LEVELED = [
-    json.dumps({"level": "info", "data": line.decode()}).encode() + b"\n"
-    for line in BAD["claude failed"] * 2
-]
-
+EVERY = {**GOOD, **BAD}
+LEVELED = lines(*({"level": "info", "data": one.decode()} for one in BAD["claude failed"] * 2))
 
 WAYS: dict[str, Callable[[Lines, Lines], Lines]] = {
     "before": lambda good, bad: [*bad, *good],
@@ -142,8 +134,6 @@ ALIKE = {("pi", "pi cut"), ("cursor", "cursor fragment")}
 ALIKE |= {(name, f"{name} unfinished") for name in ("grok", "goose")}
 MINGLED = {("copilot", "copilot unfinished"), ("goose", "goose failed")}
 TAKEN_IN = {"codex not logged in"}
-
-
 NAMES = (b"session_id", b"sessionId", b"sessionID", b"conversation_id")
 
 
@@ -187,8 +177,7 @@ def test_a_failed_run_beside_a_good_one(good: str, way: str) -> None:
 @pytest.mark.parametrize("good", GOOD)
 def test_every_file_must_hold_a_run(good: str) -> None:
     orders = itertools.chain.from_iterable(((good, bad), (bad, good)) for bad in BAD)
-    every = {**GOOD, **BAD}
-    status = {names: convert({name: every[name] for name in names}).status for names in orders}
+    status = {names: convert({name: EVERY[name] for name in names}).status for names in orders}
     assert [names for names, found in status.items() if found != FAILED] == []
 
 
@@ -198,9 +187,6 @@ def test_an_end_alone_is_not_the_end_of_what_stands_before_it(bad: Lines) -> Non
         for end in (good, b"12:00 WARN x: " + good, json.dumps({"log": good.decode()}).encode()):
             assert convert([*bad, end]).status == FAILED, end
     assert convert([*ERRED, result("other")]).status == FAILED
-
-
-def test_an_end_alone_behind_a_log_with_two_types_is_a_run() -> None:
     logged = lines({"type": "a"}, {"type": "b"}, {"level": "info", "msg": "x"})
     assert convert([*logged, result("other")]).status == OK
 
@@ -243,11 +229,8 @@ def new_types(agent: str, count: int, *, same: bool = False) -> Lines:
     if agent == "antigravity":
         made = ({"event": kind, kind: {"conversation_id": "ag-1"}} for kind in kinds)
     elif agent == "acp":
-        update = {"jsonrpc": "2.0", "method": "session/update"}
-        made = (
-            update | {"params": {"sessionId": "a-1", "update": {"sessionUpdate": kind}}}
-            for kind in kinds
-        )
+        told = [{"sessionId": "a-1", "update": {"sessionUpdate": kind}} for kind in kinds]
+        made = ({"jsonrpc": "2.0", "method": "session/update", "params": one} for one in told)
     return lines(*made)
 
 
@@ -385,9 +368,8 @@ def test_one_line_of_another_session_that_shows_its_agent(good: str, kind: str) 
 def test_a_converted_stream_keeps_its_verdict(one: str) -> None:
     """``agentfmt -t cursor | agentfmt`` ends as ``agentfmt`` does, whatever was joined."""
     # Two that failed are no riddle.
-    every = one_in(2, [*GOOD, *BAD] if one in GOOD else [*GOOD], one)
-    streams = {**GOOD, **BAD}
-    joined = {other: [*streams[one], *streams[other]] for other in every}
+    every = one_in(2, [*EVERY] if one in GOOD else [*GOOD], one)
+    joined = {other: [*EVERY[one], *EVERY[other]] for other in every}
     ended = {other: convert(data) for other, data in joined.items()}
     again = {other: convert(convert(joined[other], "-t", "cursor").stdout) for other in every}
     assert [other for other in every if again[other].status != ended[other].status] == []
@@ -504,24 +486,19 @@ def test_an_array_with_an_event_that_cannot_be_read(text: bytes) -> None:
 
 @pytest.mark.parametrize("agent", [name for name in GOOD if name != "cursor"])
 def test_the_last_line_of_another_agent_ends_no_run_without_a_session(agent: str) -> None:
-    call = {"readToolCall": {"args": {"path": "a"}}}
-    (begun,) = lines({"type": "tool_call", "subtype": "started", "call_id": "c", "tool_call": call})
-    ended = convert([begun, GOOD[agent][-1]])
+    ended = convert([started(session=None), GOOD[agent][-1]])
     assert "(stdin:1) failed: ended without a result after 1 event" in ended.stderr
     assert ended.status == FAILED
 
 
 def test_an_active_conversation_among_very_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(agentfmt, "MAX_RUNS", 5)
-    call = {"type": "tool_use", "id": "t-1", "name": "Read", "input": {"file_path": "/w/a"}}
-    done = {"type": "tool_result", "tool_use_id": "t-1", "content": "x"}
-    own = {"session_id": "cl-0", "parent_tool_use_id": None, "uuid": "u"}
-    said = {"type": "assistant", "message": {"content": [{"type": "text", "text": "Wait."}]}, **own}
+    own: Any = {"session": "cl-0", "parent_tool_use_id": None, "uuid": "u"}
     first, *_, last = (line.replace(b"cl-1", b"cl-0") for line in GOOD["claude"])
-    stream = [first, *lines({"type": "assistant", "message": {"content": [call]}, **own})]
+    stream = [first, of_claude(use("Read", file_path="/w/a"), **own)]
     for number in range(1, 20):
         others = (line.replace(b"cl-1", b"cl-%d" % number) for line in GOOD["claude"])
-        stream += [*others, *lines(said)]
-    stream += [*lines({"type": "user", "message": {"content": [done]}, **own}), last]
+        stream += [*others, assistant("Wait.", "cl-0", parent_tool_use_id=None, uuid="u")]
+    stream += [of_claude(returned(), role="user", **own), last]
     assert convert(stream, "-d") == (b"[cl-0] Read file /w/a\n", "", OK)
     assert b'"ToolCall"' not in convert(stream, "-t", "cursor").stdout
