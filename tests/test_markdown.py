@@ -25,19 +25,24 @@ from support import (
     Report,
     assistant,
     below,
+    claude,
     completed,
     content,
     convert,
     edit,
     event,
     init,
+    interleaved,
     message,
     result,
+    returned,
     run_of,
     shell,
     started,
     table,
+    use,
     user,
+    whole_run,
 )  # fmt: skip
 
 import agentfmt
@@ -56,11 +61,8 @@ def report(data: bytes, *flags: str) -> str:
 def github(text: str) -> str:
     """HTML as cmark-gfm makes it, before GitHub drops what isn't allowed."""
     given = Options.CMARK_OPT_UNSAFE | Options.CMARK_OPT_FOOTNOTES
-    return str(cmarkgfm.github_flavored_markdown_to_html(encoded(text), given))
-
-
-def encoded(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()
+    text = text.encode("utf-8", "replace").decode()
+    return str(cmarkgfm.github_flavored_markdown_to_html(text, given))
 
 
 def text_of(element: Any) -> str:
@@ -102,13 +104,9 @@ def check(text: str, actions: int, runs: int) -> Page:
 
 
 PARTS = {
-    "prompt": "<blockquote>",
-    "words": "said",
-    "actions": "✅ Read",
-    "targets": "<code>a</code>",
-    "details": "```text",
-    "verdict": "succeeded",
-}
+    "prompt": "<blockquote>", "words": "said", "actions": "✅ Read", "targets": "<code>a</code>",
+    "details": "```text", "verdict": "succeeded",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("flags", "left"), table("markdown.txt", "parts", named=True))
@@ -164,16 +162,8 @@ def test_a_diff_of_what_an_edit_was_asked_for(given: dict[str, Any], diff: str) 
 def test_claudes_patch_is_a_diff_in_every_output() -> None:
     told = {"structuredPatch": [{"oldStart": 3, "oldLines": 1, "newStart": 3, "newLines": 2,
                                  "lines": ["-a", "+b", "+c"]}]}  # fmt: skip
-    block = {"type": "tool_use", "id": "t", "name": "Edit", "input": {"file_path": "/work/a"}}
-    back = {"type": "tool_result", "tool_use_id": "t", "content": "ok"}
-    stream = b"".join(
-        (
-            event("system", subtype="init", cwd="/work", model="m"),
-            event("assistant", message={"role": "assistant", "content": [block]}),
-            event("user", message={"role": "user", "content": [back]}, tool_use_result=told),
-            result(),
-        )
-    )
+    back = claude(returned(), role="user", tool_use_result=told)
+    stream = run_of(claude(use("Edit", file_path="/work/a")), back)
     diff = ["@@ -3,1 +3,2 @@\n-a\n+b\n+c\n"]
     text = report(stream, "--from", "claude")
     assert read(text).code == diff
@@ -235,18 +225,17 @@ NAMES = (
     "![@octocat](http://a/b)", "<https://github.com/o/r/commit/0123abc>", "https://a.b/@octocat",
     "http://@octocat", "`a|b @octocat`", "octo&#99;at", "\\@octocat", "[]()",
 )  # fmt: skip
+NUMBERED = r"github\.com/\w+/\w+/(?:issues|pull|commit)/"
 CALLED = re.compile(
     r"(?i)(?<![a-z0-9_])@[a-z0-9]|#[0-9]|(?<!\w)gh-[0-9]|(?<!\w)[0-9a-f]{7,40}(?!\w)"
-    r"|(?<![\w/])(?:https?://)?(?:www\.)?github\.com/\w+/\w+/(?:issues|pull|commit)/"
+    rf"|(?<![\w/])(?:https?://)?(?:www\.)?{NUMBERED}"
 )
 
 
 def called(text: str) -> list[str]:
     """Whom and what GitHub finds in a document: not in code, and not in links to elsewhere."""
     page = re.sub(r"(?s)<(code|pre)\b.*?</\1>", "<i>", github(text))
-    links = re.findall(
-        r'href="(https?://(?:www\.)?github\.com/\w+/\w+/(?:issues|pull|commit)/.*?)"', page
-    )
+    links = re.findall(rf'href="(https?://(?:www\.)?{NUMBERED}.*?)"', page)
     outside = re.sub("(?s)<a .*?</a>", "<i>", page)
     texts = map(unescape, re.split("<[^>]*>", outside))
     return [*links, *(found[0] for each in texts for found in CALLED.finditer(each))]
@@ -313,11 +302,8 @@ def test_nothing_breaks_out(words: str, target: str, printed: str, diff: str, to
 def test_reports_of_real_streams(path: str) -> None:
     data = content(path)
     actions = len(convert(data).lines)
-    ends = convert(data, "-s", "-q").stderr
-    runs = len(
-        re.findall(r"(?m)^agentfmt: run.*: (?:succeeded|failed|unfinished)\b.* action", ends)
-    )
-    check(report(data), actions, runs)
+    ended = r"(?m)^agentfmt: run.*: (?:succeeded|failed|unfinished)\b.* action"
+    check(report(data), actions, len(re.findall(ended, convert(data, "-s", "-q").stderr)))
 
 
 def test_lines_of_a_report_hold_no_markup_and_call_nobody() -> None:
@@ -346,11 +332,10 @@ FUZZED = int(os.environ.get("FUZZED", "100"))
 
 def test_a_task_that_ends_after_its_run_is_shown() -> None:
     ended = event("system", subtype="task_notification", status="completed", description="count")
-    text = report(run_of(completed()) + ended)
-    assert "\n<li>✅ Finished subagent <code>count</code>\n" in text
-    assert "Finished" not in report(run_of(completed()) + ended, "--no-detail")
-    page = convert(run_of(completed()) + ended, "-t", "html").stdout.decode()
-    assert "Finished subagent" in page
+    data = run_of(completed()) + ended
+    assert "\n<li>✅ Finished subagent <code>count</code>\n" in report(data)
+    assert "Finished" not in report(data, "--no-detail")
+    assert b"Finished subagent" in convert(data, "-t", "html").stdout
 
 
 def test_a_list_of_words_is_not_continued() -> None:
@@ -413,8 +398,7 @@ def test_a_long_run_fits() -> None:
     text, short = report(data), report(data, "--max-report", "50K")
     assert len(short.encode()) <= 50 << 10
     assert len(text.encode()) < LIMIT
-    assert "The answer.\n" in text
-    assert "The answer.\n" in short
+    assert text.count("The answer.\n") == short.count("The answer.\n") == 1
     assert text.count("\n<li>") > 900
     assert re.search(r"\*.*details of [0-9]+ calls left out\*", text)
     assert re.search(r"\*[0-9]+ steps.* left out\*", short)
@@ -478,10 +462,7 @@ def test_many_open_runs_take_no_time(to: str, monkeypatch: pytest.MonkeyPatch) -
         return fit(document, kept)
 
     monkeypatch.setattr(agentfmt.Document, "fit", counted)
-    parts = [
-        [init(f"{n}"), user(f"{n}"), completed(session=f"{n}"), result(f"{n}")] for n in range(300)
-    ]
-    data = b"".join(line for lines in zip(*parts, strict=True) for line in lines)
+    data = interleaved(*(whole_run(f"{n}").splitlines(True) for n in range(300)))
     assert convert(data, "-t", to, "--max-report", "30K").stdout
     assert len(fits) < 30
 
@@ -490,9 +471,8 @@ def test_many_open_runs_take_no_time(to: str, monkeypatch: pytest.MonkeyPatch) -
 def test_nothing_is_left_out_of_a_report_that_fits(slack: int) -> None:
     data = run_of(*many(3), assistant("word " * 500))
     whole = report(data)
-    kept_free = 300
-    text = report(data, "--max-report", f"{len(whole.encode()) + kept_free + slack}")
-    assert (text == whole) is (slack == 0)
+    most = len(whole.encode()) + 300 + slack  # so much is kept free
+    assert (report(data, "--max-report", f"{most}") == whole) is (slack == 0)
 
 
 PICTURE = {"type": "image", "data": "iVBORw0KGgoA" + "A" * 200_000, "mimeType": "image/png"}
@@ -558,15 +538,12 @@ def test_the_answer_goes_before_actions(actions: int) -> None:
 
 def test_a_prompt_stands_before_its_answer() -> None:
     """Also where an agent repeats it when it has begun to answer; others stand where they came."""
-    claude: Any = {"cwd": "/w", "model": "m", "tools": [], "permissionMode": "default"}
-    use = {"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "ls"}}
-    calls = event("assistant", message={"role": "assistant", "content": [use]})
+    first = event("system", subtype="init", cwd="/w", tools=[], permissionMode="default")
     which, more = (event("user", message=message(text, "user")) for text in ("Which?", "And?"))
-    lines = assistant("It is late."), which, calls, more, assistant("Yes.")
-    text = report(b"".join((event("system", subtype="init", **claude), *lines, result())))
-    assert text.startswith(
-        "<h3>✅ claude: succeeded</h3>\n\n<blockquote>Which?</blockquote>\n\nYes."
-    )
+    lines = assistant("It is late."), which, claude(use(command="ls")), more, assistant("Yes.")
+    text = report(b"".join((first, *lines, result())))
+    begun = "<h3>✅ claude: succeeded</h3>\n\n<blockquote>Which?</blockquote>\n\nYes."
+    assert text.startswith(begun)
     assert "<blockquote>And?" in text.partition("It is late.")[2]
 
 
