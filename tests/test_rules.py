@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import base64
 import functools
 import html
 import itertools
@@ -30,7 +31,16 @@ from planting import (
     scanner,
     spellings,
 )
-from support import THOROUGH, check_linear, named_sections, scanner_of, sections, table
+from support import (
+    SAME,
+    THOROUGH,
+    as_line,
+    check_linear,
+    named_sections,
+    scanner_of,
+    sections,
+    table,
+)
 
 import agentfmt
 from agentfmt import Scanner
@@ -371,8 +381,6 @@ def test_known_values_in_every_form(value: str) -> None:
 @pytest.mark.parametrize("before", ["", "a", "ab", "abc"])
 def test_known_values_within_base64(value: str, before: str) -> None:
     """Whatever stands around a value, nothing of its own bits is left but the edges."""
-    import base64
-
     encoded = base64.b64encode(f"{before}{value}xyz".encode()).decode()
     hidden = hide(encoded, knowing(value))
     assert "[REDACTED:known]" in hidden
@@ -398,18 +406,13 @@ def test_known_values_that_overlap(values: list[str], text: str, hidden: str) ->
 
 def naive(values: list[str], text: str) -> str:
     """What a person with a marker would hide: every occurrence, those that overlap as one."""
-    covered = sorted(
-        (at, at + len(value))
-        for value in values
-        for at in range(len(text))
-        if text.startswith(value, at)
-    )
-    out, position, end = [], 0, -1
-    for start, stop in covered:
-        if start >= end:
-            out += [text[position:start], "[REDACTED:known]"]
-        position = end = max(end, stop)
-    return "".join([*out, text[position:]])
+    end, out = 0, ""
+    for at in range(len(text)):
+        longest = max(len(value) * text.startswith(value, at) for value in values)
+        out += "[REDACTED:known]" * (longest > 0 and at >= end)
+        end = max(end, at + longest)
+        out += text[at : at + 1] * (at >= end)
+    return out
 
 
 @given(
@@ -460,10 +463,8 @@ def test_passwords_near_that_word_are_hidden(text: str) -> None:
 
 
 def test_public_keys_are_left() -> None:
+    lines = "lIapBtJUhlbl90TSrE9atvNziPTnNvT51cKEY\nWQPJIrSPnNVeKtelttQKbfi3QBFGmh95DmK/D5fs4C8f"
     for kind in ("PUBLIC KEY", "CERTIFICATE"):
-        lines = (
-            "lIapBtJUhlbl90TSrE9atvNziPTnNvT51cKEY\nWQPJIrSPnNVeKtelttQKbfi3QBFGmh95DmK/D5fs4C8f"
-        )
         text = f"-----BEGIN {kind}-----\nMIIB\n{lines}\n-----END {kind}-----"
         assert hide(text) == text
 
@@ -511,11 +512,8 @@ def test_the_signature_of_a_thought_stays() -> None:
         {"type": "assistant", "message": {"content": [thought]}},
         {"type": "stream_event", "event": {"type": "content_block_delta", "delta": delta}},
     ]
-    lines = "".join(f"{json.dumps(one)}\n" for one in kept)
-    assert (
-        redact(lines.encode(), "-t", "stream-json", "-r", "secrets", "--thinking").stdout
-        == lines.encode()
-    )
+    lines = b"".join(map(as_line, kept))
+    assert redact(lines, *SAME, "-r", "secrets").stdout == lines
     assert signature not in hide(json.dumps({"signature": signature}))
 
 
@@ -547,10 +545,7 @@ def test_pattern_that_RE2_refuses(pattern: str) -> None:  # noqa: N802
         Scanner({}, {"p": pattern})
 
 
-@pytest.mark.parametrize(
-    ("pattern", "hidden"),
-    table("redacted.txt", "touching", named=True),
-)
+@pytest.mark.parametrize(("pattern", "hidden"), table("redacted.txt", "touching", named=True))
 def test_a_pattern_and_a_rule_hide_what_they_touch_and_no_more(pattern: str, hidden: str) -> None:
     scanner = Scanner({}, {"p": pattern})
     assert scanner.conceal("see https://user:s3cr3tQx9Lm2v@host/x now") == hidden
@@ -566,7 +561,6 @@ def test_pattern_is_held_against_each_line() -> None:
 SOON = 6  # seconds: many times what linear work takes; quadratic work takes longer
 
 
-@functools.cache
 @functools.cache
 def patient() -> Scanner:
     return Scanner({"k": ["aab" * 5, "a" * 40]}, {"user": "(a+)+$", "other": "(x*)*y"})
@@ -592,9 +586,8 @@ TRAPS = [
 @pytest.mark.parametrize("trap", TRAPS)
 def test_time_is_linear(trap: str) -> None:
     patient().spans(b"")
-    check_linear(
-        lambda share: patient().spans((trap * int(20_000 * share / len(trap))).encode()), SOON
-    )
+    text = (trap * (20_000 // len(trap))).encode()
+    check_linear(lambda share: patient().spans(text[: int(len(text) * share)]), SOON)
 
 
 @pytest.mark.parametrize("trap", ["a", "a" * 6000 + ",", "a" * 6000 + '"', "a" * 6000 + " "])
