@@ -38,7 +38,10 @@ from support import (
     MESSAGES_ONLY,
     SAME,
     SESSION,
+    as_line,
     assistant,
+    call,
+    claude,
     completed,
     content,
     edit,
@@ -46,18 +49,22 @@ from support import (
     init,
     message,
     named_sections,
+    ok,
     one_byte_at_a_time,
     one_in,
     parameters,
     result,
+    returned,
     run,
     run_of,
     started,
     strings,
     table,
     thinking,
+    use,
     whole_run,
 )
+from support import shell as ran
 
 import agentfmt
 
@@ -71,13 +78,17 @@ LEAF = st.one_of(
     st.sampled_from(["password=hunter22", "a \ud83d b", "[REDACTED:jwt]", '{"token":"x1y2z3"}']),
 )  # fmt: skip
 NAME = st.one_of(st.text(max_size=6), st.sampled_from([*TOKENS, "password", "value", "name"]))
-VALUE = st.recursive(
-    LEAF,
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=3), st.dictionaries(NAME, inner, max_size=3)
-    ),
-    max_leaves=8,
-)  # fmt: skip
+
+
+def nested(leaf: Any, name: Any) -> Any:
+    return st.recursive(
+        leaf,
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(name, inner, max_size=3),
+        max_leaves=8,
+    )
+
+
+VALUE = nested(LEAF, NAME)
 
 
 ROWS = [pytest.param(f"<rule {n}>", id=rule.name) for n, rule in enumerate(agentfmt.RULES)]
@@ -91,10 +102,10 @@ def test_tokens_of_every_rule_are_hidden_in_a_line(row: str) -> None:
     for text in (planted.text, f"see {planted.text} there"):
         shapes = {"note": text}, {"note": text, "text": text}, {"text": text}, {text: "x"}
         for members in one_in(2, shapes, text):
-            line = json.dumps({"type": "thinking", "subtype": "delta"} | members).encode()
-            assert spelled not in redact(line, *SECRETS, "--thinking").stdout
-    texts = ["DB_PASSWORD=hunter2x9K", made("ghp_<36 alnum>").text, planted.text]
-    line = json.dumps({"type": "x", "env": texts, "more": {planted.text: 1}}).encode()
+            line = as_line({"type": "thinking", "subtype": "delta"} | members)
+            assert spelled not in redact(line, *SECRETS).stdout
+    texts = ["DB_PASSWORD=hunter2x9K", TOKEN, planted.text]
+    line = as_line({"type": "x", "env": texts, "more": {planted.text: 1}})
     assert spelled not in redact(line, *SECRETS).stdout
 
 
@@ -136,12 +147,9 @@ def test_a_secret_is_found_in_any_spelling(
     assert left.startswith(b'{ "type":"x",  "a" : "')
 
 
-HARMLESS = st.recursive(
+HARMLESS = nested(
     st.one_of(st.text('ab \u00e9/\\"\n\u2028😀', max_size=12), st.integers(), st.none()),
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=3), st.dictionaries(st.text("abc", max_size=6), inner, max_size=3)
-    ),
-    max_leaves=8,
+    st.text("abc", max_size=6),
 )
 
 
@@ -201,31 +209,21 @@ def test_names_of_members_are_redacted_and_stay_apart() -> None:
 CANARY = "cañ ary¡"
 
 
-def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    """Where strings stand in a value: as values, and as names of members."""
-    if isinstance(value, dict):
-        for key, item in value.items():
-            yield "key", (*path, key)
-            yield from places(item, (*path, key))
+def planted(value: Any, names: tuple[str, ...] = ()) -> Iterator[tuple[Any, Any]]:
+    """A value with the canary in each place where it has a string or a member's name, one at a
+    time, and what tells the place: its members' names."""
+    if isinstance(value, str):
+        yield names, CANARY
     elif isinstance(value, list):
-        for number, item in enumerate(value):
-            yield from places(item, (*path, number))
-    elif isinstance(value, str):
-        yield "value", path
-
-
-def planted(value: Any, kind: str, path: tuple[Any, ...]) -> bytes:
-    copy = json.loads(json.dumps(value))
-    inner = copy
-    for step in path[:-1]:
-        inner = inner[step]
-    if kind == "value":
-        inner[path[-1]] = CANARY
-    else:
-        members = list(inner.items())
-        inner.clear()
-        inner.update((CANARY if key == path[-1] else key, item) for key, item in members)
-    return json.dumps(copy).encode() + b"\n"
+        for at, item in enumerate(value):
+            for place, inner in planted(item, names):
+                yield place, [*value[:at], inner, *value[at + 1 :]]
+    elif isinstance(value, dict):
+        for key in value:
+            renamed = {CANARY if name == key else name: item for name, item in value.items()}
+            yield (*names, key, "its name"), renamed
+            for place, inner in planted(value[key], (*names, key)):
+                yield place, {**value, key: inner}
 
 
 def canaries(folder: str) -> Iterator[bytes]:
@@ -234,11 +232,10 @@ def canaries(folder: str) -> Iterator[bytes]:
     for path in (row.values[0] for row in CAPTURES if os.path.dirname(row.values[0]) == folder):
         for line in content(path).splitlines():
             value = json.loads(line) if line.strip().startswith(b"{") else {}
-            for kind, where in places(value):
-                names = tuple(step for step in where if isinstance(step, str))
-                if (sort := (value.get("type"), value.get("subtype"), kind, names)) not in seen:
+            for place, other in planted(value):
+                if (sort := (value.get("type"), value.get("subtype"), place)) not in seen:
                     seen.add(sort)
-                    yield planted(value, kind, where)
+                    yield as_line(other)
 
 
 FOLDERS = sorted({os.path.dirname(row.values[0]) for row in CAPTURES if row.values[0]})
@@ -264,33 +261,17 @@ def test_no_canary_survives(folder: str) -> None:
 
 # ---------------------------------------------------------------- classes
 
-CALL = {
-    "shellToolCall": {
-        "args": {"command": "cat a.txt", "workingDirectory": "/home/ann/p"},
-        "result": {"success": {"command": "cat a.txt", "exitCode": 0, "stdout": "out"}},
-    }
-}
-EVENTS = b"".join(
-    (
-        event(
-            "system",
-            subtype="init",
-            model="claude-5[1m]",
-            cwd="/home/ann/p",
-            permissionMode="default",
-            tools=["Bash", "mcp__github__get_me"],
-        ),
-        event("user", message=message("please", "user")),
-        event("tool_call", subtype="completed", call_id="c", tool_call=CALL),
-        assistant("Said"),
-        result(result="Said", new={"field": "unknown"}),
-    )
-)
+EVENTS = (
+    event("system", subtype="init", model="claude-5[1m]", cwd="/home/ann/p",
+        permissionMode="default", tools=["Bash", "mcp__github__get_me"])
+    + event("user", message=message("please", "user"))
+    + call("shell", {"command": "cat a.txt", "workingDirectory": "/home/ann/p"},
+        ok(command="cat a.txt", exitCode=0, stdout="out"))
+    + assistant("Said") + result(result="Said", new={"field": "unknown"})
+)  # fmt: skip
 STAND_INS = {
-    "all": ["please", "Said", "cat a.txt"],
-    "content": ["out", "unknown", "field"],
-    "paths": ["/home/ann"],
-}
+    "all": ["please", "Said", "cat a.txt"], "content": ["out", "unknown", "field"], "paths": ["/home/ann"],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("classes", ["content", "paths", "paths,content", "all"])
@@ -301,15 +282,8 @@ def test_a_class_hides_its_own_strings_and_no_others(classes: str) -> None:
         for text in texts:
             hidden = name in named or (name == "content" and named & {"content"})
             assert (f'"{text}' not in left) == bool(hidden), (name, text)
-    names = (
-        "tool_call",
-        "shellToolCall",
-        "exitCode",
-        "claude-5[1m]",
-        "mcp__github__get_me",
-        SESSION,
-    )
-    for kept in ("completed", *names):
+    structure = "completed tool_call shellToolCall exitCode claude-5[1m] mcp__github__get_me"
+    for kept in (*structure.split(), SESSION):
         assert kept in left
 
 
@@ -392,10 +366,8 @@ def test_identities_with_a_secret_of_the_user_differ_as_before() -> None:
 
 
 def test_what_stands_in_place_of_structure_is_content() -> None:
-    left = redact(
-        event("user", session=None, session_id={"deep": "canary"}), *SAME, "-r", "content"
-    )
-    assert not re.search(b"deep|canary", left.stdout)
+    line = event("user", session=None, session_id={"deep": "canary"})
+    assert not re.search(b"deep|canary", redact(line, *SAME, "-r", "content").stdout)
 
 
 def test_the_verdict_of_a_call_is_structure_whatever_the_tool_is_called() -> None:
@@ -418,8 +390,7 @@ def test_classes_that_no_delta_can_split_hold_nothing_back() -> None:
 
 @pytest.mark.parametrize(("command", "left"), table("redacted.txt", "commands"))
 def test_documents_in_commands_are_content(command: str, left: str) -> None:
-    call = {"shellToolCall": {"args": {"command": command}}}
-    data = init() + event("tool_call", subtype="started", call_id="c", tool_call=call) + result()
+    data = run_of(call("shell", {"command": command}))
     shown = redact(data, *SAME, "-r", "content").objects[1]["tool_call"]["shellToolCall"]
     assert shown["args"]["command"] == left
     for to in agentfmt.WRITERS:
@@ -448,9 +419,7 @@ def test_shortened_events_fit(texts: list[str], limit: int) -> None:
     left = redact(line, *SAME, "--max-event", str(limit)).stdout
     made_of = json.loads(left)
     assert made_of["type"] == "user"
-    assert len(left) <= limit + 1 or all(
-        len(text) < 40 for text in strings(made_of["x"], names=True)
-    )
+    assert len(left) <= limit + 1 or max(map(len, strings(made_of["x"], names=True))) < 40
     if len(line) <= limit + 1:
         assert left == line
     json.dumps(made_of, ensure_ascii=False).encode("utf-8", "surrogatepass").decode()
@@ -499,9 +468,8 @@ def process(*args: str, data: bytes = PLAIN) -> Any:
 
 def test_secrets_file(tmp_path: Path) -> None:
     file = tmp_path / "secrets"
-    file.write_text(
-        "short\n1234567890\n/usr/bin/env\ntrue\n\nexport PW='correct horse'\nc2VjcmV0cw==\n"
-    )
+    others = "short\n1234567890\n/usr/bin/env\ntrue\n\n"
+    file.write_text(f"{others}export PW='correct horse'\nc2VjcmV0cw==\n")
     ended = process("--secrets-file", str(file))
     assert b"the [REDACTED:file:PW] battery" in ended.stdout
     ended = process("--secrets-file", str(file), data=event("user", x="=c2VjcmV0cw=="))
@@ -559,9 +527,8 @@ def test_pattern() -> None:
 
 
 def test_classes_add_up() -> None:
-    left = process(
-        "-r", "secrets", "-r", "content", data=event("user", message=message(f"a {TOKEN}"), new="b")
-    )
+    line = event("user", message=message(f"a {TOKEN}"), new="b")
+    left = process("-r", "secrets", "-r", "content", data=line)
     assert b"a [REDACTED:github-token]" in left.stdout
     assert b"[content: 1 chars]" in left.stdout
 
@@ -721,12 +688,8 @@ def test_a_long_line_is_not_cut_within_a_known_value_of_several_words(width: int
         text = f"{'a ' * (before // 2)}{WORDY} tail {'b ' * 500}"
         pieces = [text[at : at + width] for at in range(0, len(text), width)]
         data = init() + b"".join(assistant(piece, timestamp_ms=1) for piece in pieces) + result()
-        left = redact(data, *SECRETS, known={"k": [WORDY]}).stdout
-        words = "".join(
-            line["message"]["content"][0]["text"]
-            for line in map(json.loads, left.splitlines())
-            if line["type"] == "assistant"
-        )
+        _, *left, _ = redact(data, *SECRETS, known={"k": [WORDY]}).objects
+        words = "".join(line["message"]["content"][0]["text"] for line in left)
         assert words == text.replace(WORDY, "[REDACTED:k]")
 
 
@@ -831,12 +794,11 @@ ENCODED = {
     "indented": wrapped(base64.b64encode(b"x" * 41 + PUNCTUATED.encode() + b"y" * 30).decode(), 64).replace("\n", "\n  "),
 }  # fmt: skip
 LEFT = {
-    "JSON": r'"{\"a\": \"*\"}"',
-    "basic": "Ym9iOm*w==",
+    "JSON": r'"{\"a\": \"*\"}"', "basic": "Ym9iOm*w==",
     "wrapped 76": f"{'eHh4' * 16}eHh*\nd{'5eXl' * 9}5eXk=",
     "wrapped 64": f"{'eHh4' * 13}eHh*\nd{'5eXl' * 9}5eXk=",
     "indented": f"{'eHh4' * 13}eHh*\n  d{'5eXl' * 9}5eXk=",
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("how", ENCODED)
@@ -845,13 +807,9 @@ def test_a_copy_is_hidden_however_it_is_spelled(how: str, place: str) -> None:
     """Also where a line of the stream escapes the escapes."""
     text, left = ENCODED[how], LEFT.get(how, "*")
     left += "\n" * (place == "words")
-    copy = {
-        "output": shell(text),
-        "words": assistant(text + "\n"),
-        "member": event("x", text=text),
-    }[place]
-    data = init() + shell(f"DB_PASSWORD={PUNCTUATED}\n") + copy + result()
-    shown = json.loads(redact(data, *SECRETS).stdout.splitlines()[2])
+    places = {"output": shell, "words": lambda text: assistant(f"{text}\n")}
+    copy = places.get(place, lambda text: event("x", text=text))(text)
+    shown = redact(run_of(shell(f"DB_PASSWORD={PUNCTUATED}\n"), copy), *SECRETS).objects[2]
     texts = [text.replace("[REDACTED:assignment]", "*") for text in strings(shown) if "[RE" in text]
     assert texts == [left]
 
@@ -919,9 +877,7 @@ UNSAFE = {
     "prose": f"fatal: no login for {COPIED}\n".encode(),
     "damage": f'{{"a":"{COPIED}\n'.encode(),
     "reason": result(is_error=True, result=f"no login for {COPIED}"),
-    "open call": started("d", "shellToolCall").replace(
-        b'"path":"a"', b'"command":"login %b"' % COPIED.encode()
-    ),
+    "open call": call("shell", {"command": f"login {COPIED}"}, call_id="d"),
     "type": event(COPIED),
     "cut": f"fatal: {'x' * (agentfmt.EXCERPT - 14)} {COPIED}\n".encode(),
 }
@@ -931,10 +887,8 @@ UNSAFE = {
 @pytest.mark.parametrize("flags", [(), ("-s",), ("-t", "runs"), ("-t", "html"), ("-t", "markdown")])
 def test_messages_show_no_value_that_is_known(told: str, flags: tuple[str, ...]) -> None:
     data = init() + SHOWN["output"] + UNSAFE[told]
-    for ended in (
-        redact(data, *flags, "-r", "secrets"),
-        redact(data[:-1], *flags, "-r", "secrets"),
-    ):
+    for given_ in (data, data[:-1]):
+        ended = redact(given_, *flags, "-r", "secrets")
         assert COPIED[:6] not in ended.stdout.decode() + ended.stderr
 
 
@@ -977,18 +931,13 @@ def test_no_planted_secret_comes_out(path: str) -> None:
         assert leaks(planted, flags) == [], planted.where
 
 
-def failing(command: str, printed: str = "") -> bytes:
-    ended = {"exitCode": 1, "stdout": printed, "stderr": "", "interleavedOutput": printed}
-    return completed("c", "shellToolCall", {"failure": ended}, args={"command": command})
-
-
 PRINTED_AT: dict[str, Callable[[str], bytes]] = {
     "prompt": lambda text: run_of(event("user", message=message(text, "user"))),
     "words": lambda text: run_of(assistant(text)),
     "deltas": lambda text: run_of(*(assistant(char, timestamp_ms=1) for char in text)),
     "thoughts": lambda text: run_of(thinking(text)),
-    "command": lambda text: run_of(failing(text)),
-    "output": lambda text: run_of(failing("make", text)),
+    "command": lambda text: run_of(ran(text, 1)),
+    "output": lambda text: run_of(ran("make", 1, text)),
     "path": lambda text: run_of(completed("c", args={"path": text})),
     "diff": lambda text: run_of(edit(f"+{text}")),
     "reason": lambda text: run_of(result=text, is_error=True, subtype="error"),
@@ -1155,15 +1104,8 @@ def test_a_key_that_is_open_goes_on(line: str) -> None:
 @pytest.mark.parametrize("name", ["Bash", TOKEN])
 def test_what_the_end_of_a_foreign_call_repeats(name: str, view: tuple[str, ...]) -> None:
     """Action lines and summaries take it from the start, which stands in another line."""
-    own = {"session_id": "cl-1", "uuid": "u"}
-    call = {"type": "tool_use", "id": "t-1", "name": name, "input": {"command": f"curl {TOKEN}"}}
-    done = {"type": "tool_result", "tool_use_id": "t-1", "content": "x"}
-    lines = [
-        {"type": "assistant", "message": {"content": [call]}, **own},
-        {"type": "user", "message": {"content": [done]}, **own},
-        {"type": "result", "subtype": "success", "is_error": False, "result": "ok", **own},
-    ]
-    data = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+    lines = claude(use(name, command=f"curl {TOKEN}"), uuid="u") + claude(returned(), role="user")
+    data = lines + result(result="ok", uuid="u")
     ended = redact(data, *SECRETS, *view)
     assert MARKER in ended.stdout.decode()
     assert TOKEN not in ended.stderr
