@@ -11167,9 +11167,9 @@ IDENTIFIER = regex(
 
 
 def shorten_text(text: str, length: int) -> str:
-    """The beginning of a text, and how much is missing; cuts no marker and no surrogate pair."""
-    created = CREATED_DIFF.match(text)  # structure of an edit
-    length = max(length, created.end() if created else 0)
+    """The beginning of a text, and how much is missing, also since it was cut before; cuts no
+    marker and no surrogate pair."""
+    length = max(length, len(CREATED) if text.startswith(CREATED) else 0)  # structure of an edit
     if len(text) <= length:
         return text
     begin = max(0, length - 200)
@@ -11179,8 +11179,15 @@ def shorten_text(text: str, length: int) -> str:
             length = start
     if "\ud800" <= text[length - 1 : length] <= "\udbff" and length:
         length -= 1
-    short = f"{text[:length]}[cut: {plural(len(text) - length, 'char')}]"
+    before = CUT_BEFORE.search(text, max(len(text) - 40, 0))
+    length = min(length, before.start()) if before else length
+    missing = int(before[1]) - len(before[0]) if before else 0
+    begun = text[:length].removesuffix("\n")  # each line of a diff has a sign
+    short = f"{begun}[cut: {plural(len(text) - len(begun) + missing, 'char')}]"
     return min(short, text, key=len)
+
+
+CUT_BEFORE = regex(r"\[cut: ([0-9]{1,15}) chars?\]\Z")
 
 
 # ---------------------------------------------------------------- action lines
@@ -12269,6 +12276,13 @@ class Step(Struct, kw_only=True):
 STEP_SIZE = 25  # characters around its texts, or more
 
 
+def shorten_step(step: Step, excess: float) -> int:
+    """Cut the words of a step by so many characters, if it has them; returns by how many."""
+    size, length = step.size, len(step.text) - STEP_SIZE - int(excess)
+    step.text = shorten_text(step.text, max(length, TITLE))
+    return size - step.size
+
+
 def in_groups(steps: Iterable[Step]) -> Iterator[tuple[str, list[Step]]]:
     """Steps one by one; many good calls in a row as one named group."""
     for good, row in itertools.groupby(steps, operator.attrgetter("good")):
@@ -12342,8 +12356,8 @@ class Chapter(Record):
 
     def shrink(self, left: int, room: float) -> int:
         """Leave things out until what is left fits the room, in this order: details of good calls,
-        of failed ones; first steps; names of files; the ends of answer and prompt; both. Returns
-        how much is left."""
+        of failed ones; first steps, of the last of these only the end of its words if that is
+        enough; names of files; the ends of answer and prompt; both. Returns how much is left."""
         last = [step for step in (self.answer, self.asked) if step]
         for failed, step in itertools.product((False, True), self.steps):
             if left > room and step.details and step.act.failed is failed:
@@ -12352,15 +12366,14 @@ class Chapter(Record):
                 left += step.size
         for step in [*self.steps]:
             if left > room and not any(step is each for each in last):
-                left -= self.leave_out(step)
+                enough = len(step.text) - 2 * TITLE > left - room
+                left -= shorten_step(step, left - room) if enough else self.leave_out(step)
         if left > room:
             left -= self.size_of_files
             self.most_files = 0
         for step in last:
             if left > room:
-                size, length = step.size, len(step.text) - STEP_SIZE - int(left - room)
-                step.text = shorten_text(step.text, max(length, TITLE))
-                left += step.size - size
+                left -= shorten_step(step, left - room)
         for step in last:
             if left > room:
                 left -= self.leave_out(step)

@@ -5,6 +5,7 @@ It is read as GitHub reads it: by cmark-gfm, which is GitHub's own parser, and t
 
 from __future__ import annotations
 
+import html
 import os
 import random
 import re
@@ -545,6 +546,19 @@ def test_a_prompt_stands_before_its_answer() -> None:
     begun = "<h3>✅ claude: succeeded</h3>\n\n<blockquote>Which?</blockquote>\n\nYes."
     assert text.startswith(begun)
     assert "<blockquote>And?" in text.partition("It is late.")[2]
+
+
+@pytest.mark.parametrize("said", ["<b>& ", "+line\n"])
+def test_a_text_that_is_cut_says_how_much_is_missing(said: str) -> None:
+    """Also if it was cut again; and words before the answer are cut rather than left out."""
+    answer = said * 3000
+    text = report(run_of(assistant(answer)), "--max-report", "5K")
+    shown = html.unescape(text).count(said.strip())
+    (missing,) = re.findall(r"\[cut: (\d+) chars\]", text)
+    assert abs(len(answer) - int(missing) - shown * len(said)) < 2 * len(said)
+    read = shell("ls", 0, "", "c")
+    text = report(run_of(assistant(said * 3000), read, assistant("Done.")), "--max-report", "5K")
+    assert len(text.encode()) > 3000
 
 
 def test_the_verdict_is_there_if_nothing_else_fits() -> None:
