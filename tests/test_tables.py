@@ -300,7 +300,7 @@ def test_rows_have_the_length_of_max_event() -> None:
     made = run_of(edit("+x y\n" * 900, "a.py").replace(b':"x"', b':""'))
     short = convert(made, "-t", "stream-json", "--max-event", "550").stdout
     assert max(map(len, short.split(b"\n"))) <= 550
-    assert "Created file a.py" in convert(short, "-v").stdout.decode()
+    assert "Created new file a.py" in convert(short, "-v").stdout.decode()
 
 
 @pytest.mark.parametrize("to", ["runs", "calls"])
