@@ -7552,8 +7552,8 @@ def placed(path: str = "~") -> str:
 
 # What may end its line early with success, or change what the rest means; a function is `name ()`.
 CHANGES_LINE = regex(
-    r"(?:exit|return)\Z|(?:exit|return) (?!0*[1-9][0-9]*(?: |\Z))|exec .|set .*(?:-n|noexec)\b"
-    r"|(?:alias|enable|hash)\b|\S+ \(\)\Z"
+    r"(?:exit|return)\Z|(?:exit|return) (?!0*[1-9][0-9]*(?: |\Z))|exec ."
+    r"|set .*(?:-[a-z]*n[a-z]*|noexec)\b|(?:alias|enable|hash)\b|\S+ \(\)\Z"
 )
 
 
@@ -7702,7 +7702,7 @@ def started_by(words: Sequence[str], hidden: str, *, fed: Fed = None) -> Iterato
         if at not in begun:
             continue
         name, rest, hidden = base_name(word), words[at + 1 :], begun[at]
-        program = name.removesuffix(".exe")
+        program = NAME_END.sub("", name)
         if rest[-1:] == ["-h"] or not HELP.isdisjoint(rest):
             hidden = hidden or "its option"
         for spelled in dict.fromkeys((name, program)):
@@ -7766,9 +7766,10 @@ def scripts_of(program: str, rest: Sequence[str], hidden: str, fed: Fed) -> Iter
         behind = range(max(known, flag), len(rest))
         at = next((at for at in behind if rest[at][:1] not in "-+"), len(rest))
         options, script = rest[:at], "".join(rest[at : at + 1])
+        if known < at:
+            hidden = hidden or f"{program} {rest[known]}"
         if any(map(SCRIPT.fullmatch, options)):
-            why = f"{program} {rest[known]}" if known < at else ""
-            yield from read_script(script, hidden or why)
+            yield from read_script(script, hidden)
         elif script.strip(UNKNOWN).startswith(PIPES):
             raise UnclearError
         elif program in ("source", ".") and not script:  # "ruff check ."
@@ -7800,11 +7801,9 @@ def set_by(words: Sequence[str]) -> Iterator[ShellCommand]:
     can't be read, or only the shell knows, nothing is said: most are names of editors, or texts."""
     pairs = itertools.pairwise(words)
     entries = (f"{before}={word}" for before, word in pairs if before == "--entrypoint")
-    glued = (
-        GLUED_SCRIPT if any(map(GIVEN_SCRIPTS.__contains__, map(base_name, words))) else NO_SCRIPT
-    )
+    given = not GIVEN_SCRIPTS.isdisjoint(map(base_name, words))
     for word in (*words, *entries):
-        if setting := SETS_COMMAND.match(word) or glued.match(word):
+        if setting := SETS_COMMAND.match(word) or (GLUED_SCRIPT.match(word) if given else None):
             try:
                 found = [*read_input(f'{setting[1]} "$@"', "a setting")]
             except UnclearError:
@@ -7815,8 +7814,8 @@ def set_by(words: Sequence[str]) -> Iterator[ShellCommand]:
 
 
 def base_name(word: str) -> str:
-    """The name of a program without its directory; it begins with UNKNOWN if it isn't known."""
-    name = re.split(r"[/\\](?=[^/\\]*\Z)", word)[-1]
+    """A program's name without directory or flake; UNKNOWN precedes it if it isn't known."""
+    name = re.split(r"[/\\#](?=[^/\\#]*\Z)", word)[-1]
     known = UNKNOWN not in word or UNKNOWN in name or re.fullmatch(r"[\w.+-]+", name)
     return name if known else UNKNOWN + name
 
@@ -7866,6 +7865,7 @@ def completed_words(program: str, rest: Sequence[str]) -> list[str]:
     return [*words, UNKNOWN] if count_known(program, rest) < len(rest) else words
 
 
+NAME_END = regex(r"(?<=\w)(?:\.exe|@(?:v?\d.*|[a-z]+))\Z")  # npm@latest
 NO_PROGRAM = regex(r"-|[{}]\Z|\0?\$_|[A-Za-z_]\w*=|\Z")
 ENDS_WORD = regex(r"[\s;&|`(<>]")  # in a line that is more than a word
 HELP = frozenset(
@@ -7873,12 +7873,12 @@ HELP = frozenset(
     "--markers --setup-plan --setup-only --cache-show --no-run --list --listTests "
     "--list-tests".split()
 )
-# Settings of what programs run: GIT_EDITOR=x, core.pager=x, ProxyCommand=x, --entrypoint=x.
+# Settings of what programs run: GIT_EDITOR=x, core.pager=x, --entrypoint=x, and any that is a line.
 SETS_COMMAND = regex(
-    r"(?is)(?:[\w.-]*(?:editor|pager|visual|[\w.-]command|-filter|-exec|extcmd|-string|-call|-run)="
-    r"|--entrypoint=)(.+)"
+    r"(?is)(?:[\w.-]*(?:editor|pager|visual|[\w.-]command)=|--entrypoint="
+    r"|(?!-+(?:message|title|body|grep|regexp)=|command=)[\w.-]+=(?:exec=|!)?(?=\S*\s))(.+)"
 )
-GLUED_SCRIPT, NO_SCRIPT = regex(r"(?is)-[a-z]*[sc](?=\w+ )(.+)"), regex("(?!)")  # env -S'x y'
+GLUED_SCRIPT = regex(r"(?is)-[a-z]*[sc](?=\w+ )(.+)")  # env -S'x y'
 SHELL_NAMES = frozenset(
     "sh bash zsh dash ksh fish ash mksh lksh oksh osh ysh hush ion posh yash csh tcsh rbash "
     "elvish nu xonsh source .".split()
@@ -7891,7 +7891,7 @@ SCRIPT = regex("-[a-zA-Z]*[cC][a-zA-Z]*|--(?:session-)?commands?")  # precedes t
 JOINING = ("eval", "iex", "Invoke-Expression")  # their words make one script
 MANY_LINES = frozenset(  # any word of theirs may be a line
     "ssh watch parallel sem trap tmux screen hyperfine at batch cmd pwsh powershell flock script "
-    "su runuser sg entr watchexec nodemon mosh".split()
+    "su runuser sg entr watchexec nodemon mosh concurrently pee mispipe pdsh".split()
 )
 SCRIPT_BEHIND = [*itertools.product(("npx", "npm"), ("-c", "--call"))]
 LINE_FOLLOWS = regex(
@@ -7906,14 +7906,14 @@ TELLS = frozenset(  # all that stands before is about what they run
 )
 # Programs that start what their words say.
 STARTERS = frozenset(
-    "sudo doas env timeout time nice ionice stdbuf exec xargs strace ltrace flock command "
-    "npx yarn pnpm chroot taskset xvfb-run cross-env bunx uvx nohup setsid builtin coproc "
-    "unbuffer chronic caffeinate ssh watch parallel wsl dbus-run-session dotenv firejail "
-    "proxychains unshare tini torsocks gosu su-exec setpriv chrt sshpass Start-Process busybox "
-    "toybox entr tmux screen fakeroot perf valgrind nsenter bwrap prlimit systemd-run "
-    "systemd-inhibit faketime pkexec run0 op doppler dumb-init envdir rlwrap retry trap sem "
-    "start-stop-daemon su runuser script pwsh powershell call start sg ssh-agent at batch "
-    "singularity apptainer distrobox toolbox incus lxc-attach machinectl crictl ctr minikube lima "
+    "sudo doas env timeout time nice ionice stdbuf exec xargs strace ltrace flock command npx yarn "
+    "pnpm chroot taskset xvfb-run cross-env bunx uvx nohup setsid builtin coproc unbuffer chronic "
+    "caffeinate ssh watch parallel wsl dbus-run-session dotenv firejail proxychains unshare tini "
+    "torsocks gosu su-exec setpriv chrt sshpass Start-Process busybox toybox entr tmux screen "
+    "fakeroot perf valgrind nsenter bwrap prlimit systemd-run systemd-inhibit faketime pkexec run0 "
+    "dumb-init envdir rlwrap retry trap sem start-stop-daemon su runuser script pwsh powershell "
+    "call start sg ssh-agent at batch distrobox lxc-attach machinectl ctr minikube lima orb srun "
+    "mpirun runcon setarch eatmydata ifne pee mispipe concurrently pdsh wt conhost flatpak-spawn "
     "mosh autossh plink gcloud fly flyctl torify tsocks fakechroot proot arch-chroot "
     "systemd-nspawn hyperfine watchexec nodemon lerna sops k3s limactl colima and or not "
     "! { if then elif else while until do".split()  # for the parser, words of a shell behind `!`
@@ -7926,7 +7926,7 @@ STARTS_BEHIND = {
     **dict.fromkeys(("python", "py", "pypy"), "-m"), "nix-shell": "--run|--command",
     "git": "foreach|run|-x|--exec|--extcmd|--[a-z]+-filter",
     "find": "-(?:exec|ok)(?:dir)?", "fd": "-x|-X|--exec|--exec-batch", "vagrant": "-c|--command",
-    "cmd": "(?i)//?[ck]", "gdb": "--args",
+    "cmd": "(?i)//?[ck]", "gdb": "--args", "rsync": "-e|--rsh",
 }  # fmt: skip
 VERB = r"(?:run|exec|rsh|x|dlx|tool|compose|[0-9.]+[smhd]?)"  # before a program, or a time
 DOCKERS = "docker podman nerdctl docker-compose podman-compose".split()
@@ -7969,7 +7969,7 @@ DETACHED = {
     "sh": "-[a-zA-Z]*[nD][a-zA-Z]*|-o noexec|--dump-.*|--pretty-print",
     "ssh": "-[a-zA-Z]*[fNG][a-zA-Z]*",
     "python": "-V+|-h|-",
-    **dict.fromkeys(("sudo", "doas"), "-[a-zA-Z]*[blveK][a-zA-Z]*|--background|--list"),
+    **dict.fromkeys(("sudo", "doas"), "-[a-zA-Z]*[blveKV][a-zA-Z]*|--background|--list"),
     **dict.fromkeys(PLACES.keys() - {"ssh", "su"}, "-[a-z]*d[a-z]*|--detach.*|--entrypoint.*"),
     "kubectl": "run|--dry-run.*",
 }
