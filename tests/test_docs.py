@@ -21,15 +21,7 @@ from typing import NamedTuple
 import click
 import pytest
 from picture import make as make_pictures
-from support import (
-    ENVIRON,
-    MANUAL,
-    PAGES,
-    ROOT,
-    SIDECAR,
-    displays,
-    run,
-)
+from support import ENVIRON, MANUAL, PAGES, ROOT, SIDECAR, displays, run
 
 import agentfmt
 
@@ -37,11 +29,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 SAMPLE = ROOT / "tests" / "sample.ndjson"
 
 
-class Option(NamedTuple):
-    """An option as one of two places states it."""
-
-    names: tuple[str, ...]
-    choices: tuple[str, ...]
+Option = tuple[tuple[str, ...], tuple[str, ...]]  # names and choices, as one of two places has them
 
 
 class Block(NamedTuple):
@@ -127,8 +115,7 @@ def parameters() -> list[click.Option]:
 def option_of(parameter: click.Option) -> Option:
     kind = parameter.type
     choices = tuple(kind.choices) if isinstance(kind, click.Choice) else ()
-    names = sorted(parameter.opts, key=len) + parameter.secondary_opts
-    return Option(tuple(names), choices)
+    return (*sorted(parameter.opts, key=len), *parameter.secondary_opts), choices
 
 
 def options_of_manual() -> list[Option]:
@@ -139,7 +126,7 @@ def options_of_manual() -> list[Option]:
         names = tuple(f"-{flag}" for flag in re.findall(r"Fl (\S+)", head))
         choices = re.findall(r"^\.It Cm (.+)$|(?<=:\n)((?:\.Cm .+\n)+)", item, re.MULTILINE)
         words = " ".join(map("".join, choices)).replace(".Cm", "").split()
-        found.append(Option(names, tuple(word for word in words if word not in ",.:")))
+        found.append((names, tuple(word for word in words if word not in ",.:")))
     return found
 
 
@@ -152,10 +139,10 @@ def test_the_manual_has_all_options_and_no_others() -> None:
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=str)
 def test_example_uses_options_that_exist(example: Example) -> None:
-    names = {name for option in OPTIONS for name in option.names}
+    every = {name for names, _ in OPTIONS for name in names}
     for command in re.findall(r"\bagentfmt\b([^|;>\n]*)", re.sub("'[^']*'", "", example.script)):
         own, _, _ = command.partition(" --run ")  # what follows is another command
-        assert {word for word in own.split() if word.startswith("-")} <= names
+        assert {word for word in own.split() if word.startswith("-")} <= every
 
 
 # ---------------------------------------------------------------- exit statuses
@@ -206,9 +193,8 @@ def folder(tmp_path: Path) -> Path:
         shutil.copyfile(SAMPLE, tmp_path / f"{name}.ndjson")
     for place in (".", ".claude/projects/greeter", ".codex/sessions/2026"):
         (tmp_path / place).mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(
-            SAMPLE.with_name("sample-session.jsonl"), tmp_path / place / "session.jsonl"
-        )
+        session = SAMPLE.with_name("sample-session.jsonl")
+        shutil.copyfile(session, tmp_path / place / "session.jsonl")
     (tmp_path / "runs").mkdir()
     run = SAMPLE.with_name("sample-claude.ndjson").read_text(encoding="utf-8")
     for number in (1, 2, 3):
@@ -240,10 +226,9 @@ def test_example(example: Example, folder: Path, pytestconfig: pytest.Config) ->
     printed = done.stdout.decode()
     if pytestconfig.getoption("--update-cases") and example.output not in (None, printed):
         text = (ROOT / "README.md").read_text(encoding="utf-8")
-        old, new = (
-            f"{example.script}```\n```text\n{output}" for output in (example.output, printed)
-        )
-        (ROOT / "README.md").write_text(text.replace(old, new), encoding="utf-8")
+        shown = f"{example.script}```\n```text\n"
+        text = text.replace(shown + str(example.output), shown + printed)
+        (ROOT / "README.md").write_text(text, encoding="utf-8")
     elif example.output is not None:
         assert printed == example.output, "run the test again with --update-cases -n0"
 
@@ -271,9 +256,7 @@ def test_set_up_is_two_commands_that_ci_runs() -> None:
     assert [command for command in commands if ci.count(command) != 1] == []
 
 
-def test_the_pictures_of_readme_show_what_the_program_prints(
-    pytestconfig: pytest.Config,
-) -> None:
+def test_the_pictures_of_readme_show_what_is_printed(pytestconfig: pytest.Config) -> None:
     """--update-cases makes them anew."""
     pictures = make_pictures()
     if pytestconfig.getoption("--update-cases"):
@@ -309,10 +292,8 @@ def test_words_of_the_manual_are_whole(page: Path) -> None:
 
 def test_a_document_can_be_read_in_one_sitting() -> None:
     contributing = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    sizes = [text.count("\n") for text in (README, MANUAL, SIDECAR, contributing)]
-    assert [
-        size for size, most in zip(sizes, (210, 900, 130, 250), strict=True) if size > most
-    ] == []
+    limits = {README: 210, MANUAL: 900, SIDECAR: 130, contributing: 250}
+    assert [text[:20] for text, most in limits.items() if text.count("\n") > most] == []
 
 
 @pytest.mark.parametrize(
@@ -338,10 +319,8 @@ def test_headings_that_the_manual_refers_to_exist(page: str) -> None:
 
 def test_pages_of_the_manual_are_those_that_the_program_shows() -> None:
     assert [page.name for page in PAGES] == [*agentfmt.PAGES.values()]
-    assert all(
-        f".Xr {other.stem} {other.suffix[1:]}" in page
-        for page, other in ((MANUAL, PAGES[1]), (SIDECAR, PAGES[0]))
-    )
+    for page, other in ((MANUAL, PAGES[1]), (SIDECAR, PAGES[0])):
+        assert f".Xr {other.stem} {other.suffix[1:]}" in page
 
 
 def test_examples_of_selectors() -> None:
