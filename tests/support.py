@@ -117,10 +117,8 @@ def convert(
         for name, chunks in files.items()
     ]
     given = {**parameters(*flags), **more}
-    given.setdefault(
-        "view",
-        agentfmt.view_of(given)._replace(out=agentfmt.PLAIN, err=agentfmt.PLAIN),
-    )
+    view = agentfmt.view_of(given)._replace(out=agentfmt.PLAIN, err=agentfmt.PLAIN)
+    given.setdefault("view", view)
     given.setdefault("redaction", redaction(given["classes"], given["patterns"]))
     report = Report(out, given["redaction"])
     options = {key: value for key, value in given.items() if key in PARAMETERS}
@@ -557,16 +555,8 @@ def edit(diff: str, path: str = "a.py") -> bytes:
 
 def whole_run(session: str | None = SESSION) -> bytes:
     """A run that succeeds: six events, one finished call."""
-    return b"".join(
-        (
-            init(session),
-            user(session),
-            started(session=session),
-            completed(session=session),
-            assistant("Done.", session),
-            result(session),
-        )
-    )
+    called = started(session=session) + completed(session=session)
+    return init(session) + user(session) + called + assistant("Done.", session) + result(session)
 
 
 def interleaved(*streams: Iterable[bytes]) -> list[bytes]:

@@ -74,10 +74,7 @@ TABLES: Mapping[str, Iterable[Any]] = {
 # What these look at is cut to so many characters.
 SEEN = {
     **dict.fromkeys("NAME_ALONE SETTING".split(), agentfmt.EXCERPT),
-    **dict.fromkeys(
-        "PLACEHOLDER FURTHER_END HEX_END ESCAPED CODE_NAME".split(),
-        agentfmt.NEAR,
-    ),
+    **dict.fromkeys("PLACEHOLDER FURTHER_END HEX_END ESCAPED CODE_NAME".split(), agentfmt.NEAR),
     **dict.fromkeys("OPENING".split(), 2 * agentfmt.NEAR),
 }
 

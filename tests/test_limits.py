@@ -180,10 +180,8 @@ def test_last_words_behind_a_signal_are_read(shell: dict[str, str]) -> None:
     begun = [process.stdout.readline() for _ in range(4)]
     process.send_signal(signal.SIGTERM)
     rest, _ = process.communicate(timeout=TIMEOUT)
-    assert b"".join([*begun, rest]).splitlines() == [
-        *WHOLE.encode().splitlines()[:4],
-        WHOLE.encode().splitlines()[-1],
-    ]
+    lines = WHOLE.encode().splitlines()
+    assert b"".join([*begun, rest]).splitlines() == [*lines[:4], lines[-1]]
 
 
 def test_a_reader_that_goes_away_ends_the_command(shell: dict[str, str]) -> None:

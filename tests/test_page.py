@@ -16,8 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import (
     EVERYTHING,
+    as_line,
     assistant,
     below,
+    call,
     completed,
     content,
     convert,
@@ -26,6 +28,7 @@ from support import (
     init,
     interleaved,
     message,
+    ok,
     result,
     run_of,
     shell,
@@ -83,13 +86,11 @@ def page(data: bytes, *flags: str) -> str:
 
 
 def begin(call_id: str, description: str) -> bytes:
-    call = {"taskToolCall": {"args": {"description": description, "prompt": "go"}}}
-    return event("tool_call", subtype="started", call_id=call_id, tool_call=call)
+    return call("task", {"description": description, "prompt": "go"}, call_id=call_id)
 
 
 def end(call_id: str, description: str) -> bytes:
-    success = {"success": {"content": "*done*"}}
-    return completed(call_id, "taskToolCall", success, args={"description": description})
+    return call("task", {"description": description}, ok(content="*done*"), call_id=call_id)
 
 
 # ---------------------------------------------------------------- what it holds
@@ -161,17 +162,14 @@ SVG = base64.b64encode(b"<svg xmlns='http://www.w3.org/2000/svg'/>").decode()
     ({"type": "image", "url": "https://a.b/c.png"}, False),
 ])  # fmt: skip
 def test_images_of_results_and_prompts(block: dict[str, Any], shown: bool) -> None:
-    call = run_of(completed(result={"success": {"content": [block]}}))
+    called = run_of(completed(result={"success": {"content": [block]}}))
     blocks = [{"type": "text", "text": "see"}, block]
     prompt = run_of(event("user", message={"role": "user", "content": blocks}))
     image = f'<img src="data:image/png;base64,{PIXEL}" alt="image: PNG, 17 bytes">'
-    for data, agent, classes in (
-        (call, "cursor", "content"), (prompt, "cursor", "content"), (prompt, "claude", "content"),
-    ):  # fmt: skip
-        text = page(data, "--from", agent)
-        read(text)
+    for data, agent in ((called, "cursor"), (prompt, "cursor"), (prompt, "claude")):
+        read(text := page(data, "--from", agent))
         assert re.findall("<img.*?>", text) == [image] * shown
-        assert "<img" not in page(data, "--from", agent, "-r", classes)
+        assert "<img" not in page(data, "--from", agent, "-r", "content")
     report = convert(prompt, "-t", "markdown").stdout
     assert (b"\n[image: PNG, 17 bytes]" in report) is shown
 
@@ -241,7 +239,7 @@ def timed(call_id: str, began: int, ended: int) -> bytes:
     line = json.loads(shell(call_id, call_id=call_id))
     clocks = {"startedAtMs": f"179000000{began}000", "completedAtMs": f"179000000{ended}000"}
     line["tool_call"] |= clocks
-    return json.dumps(line).encode() + b"\n"
+    return as_line(line)
 
 
 def test_times_are_drawn_if_they_say_something() -> None:
@@ -256,10 +254,8 @@ def test_times_are_drawn_if_they_say_something() -> None:
 def test_a_failure_leads_to_the_next() -> None:
     failed = [shell(f"make {number}", 1, call_id=f"c{number}") for number in range(2)]
     text = page(run_of(shell("a"), failed[0], shell("b")) + run_of(failed[1]))
-    assert re.findall('<a class="(first|next)" href="#(.*?)"', text) == [
-        ("first", "1.2"),
-        ("next", "2.1"),
-    ]
+    links = re.findall('<a class="(first|next)" href="#(.*?)"', text)
+    assert links == [("first", "1.2"), ("next", "2.1")]
     read(text)
 
 
@@ -282,9 +278,7 @@ def test_nothing_breaks_out(words: str, target: str, printed: str, diff: str, to
         event("thinking", subtype="delta", text=words, timestamp_ms=1),
         shell(target, 1, printed),
         edit(diff, target),
-        completed(
-            "c2", f"{tool}ToolCall", {"success": {printed: [words]}}, args={target: {diff: []}}
-        ),
+        call(tool, {target: {diff: []}}, ok(**{printed: [words]}), call_id="c2"),
         begin("t", words),
         below("t", shell(target)),
         assistant(words),
@@ -322,10 +316,10 @@ def test_long_outputs_are_cut_in_the_middle() -> None:
 
 def test_nothing_leads_to_what_is_left_out() -> None:
     """The end of a run stays; the names of files whose changes are left out are no links."""
-    calls = (
+    files = b"".join(
         edit("-x\n+y", f"{n}.py") + shell(f"make {n}", 1, "y" * 400, f"c{n}") for n in range(90)
     )
-    text = page(run_of(user(), *calls), "--max-report", "30K")
+    text = page(run_of(user(), files), "--max-report", "30K")
     found = read(text)
     assert re.fullmatch(r"\d+ steps, details of \d+ calls left out", found.text["note"][0])
     assert "Ran make 89" in found.text["act bad"][-1]

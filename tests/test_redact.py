@@ -410,10 +410,7 @@ def test_paths_split_over_deltas(cut: int) -> None:
 # ---------------------------------------------------------------- shortening
 
 
-@given(
-    texts=st.lists(st.text(max_size=300), min_size=1, max_size=4),
-    limit=st.integers(300, 900),
-)
+@given(texts=st.lists(st.text(max_size=300), min_size=1, max_size=4), limit=st.integers(300, 900))
 def test_shortened_events_fit(texts: list[str], limit: int) -> None:
     line = event("user", message=message("".join(texts), "user"), x=texts)
     left = redact(line, *SAME, "--max-event", str(limit)).stdout

@@ -14,18 +14,7 @@ from typing import Any
 
 import pytest
 from planting import redact
-from support import (
-    SAME,
-    Ended,
-    as_line,
-    content,
-    convert,
-    corpus,
-    label,
-    returned,
-    table,
-    use,
-)
+from support import SAME, Ended, as_line, content, convert, corpus, label, returned, table, use
 
 import agentfmt
 
