@@ -12755,9 +12755,10 @@ h2 { margin: 0; font-size: .8125rem; font-weight: 400; } h2 a { color: var(--sof
 .words, .prompt, .links { margin: .75rem 0; } .words, .prompt, pre { unicode-bidi: plaintext; }
 .prompt { padding-left: 1rem; border-left: 3px solid var(--link); font-weight: 500;
   white-space: pre-wrap; max-height: 16rem; overflow: auto; }
-.prompt, .why, pre:not(.given) { background: linear-gradient(#0000, var(--ground) 50%) 0 100% / 100%
-  2.5rem no-repeat local, linear-gradient(#0000, var(--line)) 0 100% / 100% 1rem no-repeat
-  var(--ground); } .prompt, .why { --ground: var(--paper); } pre { --ground: var(--wash); }
+.prompt, .why, pre:not(.given) { background: no-repeat local 0 100% / 100% 2.5rem
+  linear-gradient(#0000, var(--ground) 50%), no-repeat 0 calc(100% - 1px) / 100% 1rem
+  linear-gradient(#0000, var(--line)) var(--ground); }
+.prompt, .why { --ground: var(--paper); } pre { --ground: var(--wash); }
 .words > :is(p, ul, ol, blockquote), .prompt { max-width: 52rem; }
 :is(.words, .prompt) > time { float: right; margin: 0 max(0px, 100% - 52rem) 0 1rem;
   line-height: 1.6rem; }

@@ -21,7 +21,7 @@ from support import COMMAND, ENVIRON, GLYPHS, ROOT, on_terminal
 SAMPLE = Path(__file__).with_name("sample.ndjson")
 SHOWN = 'agent -p --output-format stream-json "A test fails. Fix it, then push." | agentfmt'
 COLUMNS, WIDTH, HEIGHT, MARGIN = 86, 8.4, 20, 16  # a character's, in pixels
-PAGE = (860, 818)  # the part of the page that is shown
+PAGE = (860, 841)  # the part of the page that is shown
 STYLES = {"1": "bold", "2": "dim", "31": "red", "32": "green", "36": "cyan"}
 THEMES = {
     "dark": {"paper": "#1e1e1e", "ink": "#d4d4d4", "dim": "#8a8a8a", "red": "#f47067",
@@ -108,7 +108,7 @@ def page_text() -> str:
             head.remove(meta)
     for details in tree.iter("{http://www.w3.org/1999/xhtml}details"):
         summary, *closed = details
-        if "Edited" in "".join(summary.itertext()):
+        if "open" in details.attrib or "Edited" in "".join(summary.itertext()):
             details.set("open", "")
             continue
         for part in closed:
