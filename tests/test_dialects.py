@@ -73,10 +73,6 @@ def body_of(call: dict[str, Any]) -> Any:
     return body
 
 
-def progress(data: bytes | Iterable[bytes], *flags: str) -> list[str]:
-    return convert(data, *flags).lines
-
-
 # ---------------------------------------------------------------- captures
 
 
@@ -128,8 +124,8 @@ def test_what_is_dropped_takes_nothing_else_along(dropped: str) -> None:
 
 def test_from_overrides() -> None:
     data = one_call("Bash", {"command": "ls"}, returned())
-    assert progress(data, "--from", "claude") == [label("shell")]
-    assert progress(data, "--from", "cursor") == []
+    assert convert(data, "--from", "claude").lines == [label("shell")]
+    assert convert(data, "--from", "cursor").lines == []
     assert convert(whole_run(), "--from", "cursor") == convert(whole_run())
 
 
@@ -149,8 +145,8 @@ TOOLS = [row.values for row in table("foreign.txt", "tools")]
 )
 def test_tools(name: str, tool: str) -> None:
     data, line = one_call(name, {"x": 1}, returned()), label(tool)
-    assert progress(data) == [line]
-    assert progress(data, "--only", f"tool=={tool}") == [line]
+    assert convert(data).lines == [line]
+    assert convert(data, "--only", f"tool=={tool}").lines == [line]
     events = made(data)
     kinds = ["init", "started", "completed", "success"]
     assert [each["subtype"] for each in events] == kinds
@@ -170,8 +166,8 @@ def test_arguments(name: str, given: dict[str, Any], args: dict[str, Any]) -> No
 @pytest.mark.parametrize(("name", "answer", "beside", "line"), table("foreign.txt", "outcomes"))
 def test_outcomes(name: str, answer: dict[str, Any], beside: dict[str, Any], line: str) -> None:
     data, line = one_call(name, {}, answer, tool_use_result=beside), labeled(line)
-    assert progress(data) == [line]
-    assert progress(convert(data, "-t", "cursor").stdout) == [line]
+    assert convert(data).lines == [line]
+    assert convert(convert(data, "-t", "cursor").stdout).lines == [line]
     status = 1 if line.startswith("Failed") or "exit" in line else 0
     assert convert(data, "--fail-on", "status=failed").status == status
 
@@ -181,8 +177,8 @@ def test_lines_of_a_file(tool: str, told: dict[str, Any], line: str) -> None:
     """The empty line behind the last newline is none, where the content shows it. What stands over
     a file is no new one, even if there was nothing in it."""
     data = one_call(tool, {"file_path": "x", "content": "b\n"}, returned(), tool_use_result=told)
-    assert progress(data, "-d") == [labeled(line)]
-    assert progress(convert(data, "-t", "cursor").stdout, "-d") == [labeled(line)]
+    assert convert(data, "-d").lines == [labeled(line)]
+    assert convert(convert(data, "-t", "cursor").stdout, "-d").lines == [labeled(line)]
 
 
 @pytest.mark.parametrize(("told", "text"), table("foreign.txt", "numbers of lines are not content"))

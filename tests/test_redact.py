@@ -439,12 +439,8 @@ def test_many_short_strings_are_shortened(text: str) -> None:
     left = redact(line, *SAME, "--max-event", "500").stdout
     assert len(left) <= 501
     assert json.loads(left)["call_id"] == "c" * 60
-
-
-def test_an_init_with_many_tools_is_shortened() -> None:
-    line = event("system", subtype="init", tools=["mcp__github__" + "x" * 50] * 9)
-    left = redact(line, *SAME, "--max-event", "500").stdout
-    assert len(left) <= 501
+    many = event("system", subtype="init", tools=["mcp__github__" + text] * 9)
+    assert len(redact(many, *SAME, "--max-event", "500").stdout) <= 501
 
 
 def test_an_event_that_cannot_fit_says_so_once() -> None:
@@ -480,7 +476,7 @@ def test_a_secrets_file_is_read_as_dotenv_reads_it(tmp_path: Path, text: str, sa
     for data in (as_powershell, text.encode()):
         (tmp_path / "env").write_bytes(data)
         ended = process("--secrets-file", str(tmp_path / "env"), data=event("user", x=said))
-        assert b"[REDACTED:" in ended.stdout
+        assert re.search(rb"\[REDACTED:(secrets-file|file:PW)\]", ended.stdout)
         assert b"horse" not in ended.stdout
     told = f"agentfmt: {tmp_path}/env:2: no assignment: the whole line is hidden\n"
     assert (told in ended.stderr) == (text in ("A=first-value\ncorrect horse", f"A=1\n{said}"))
