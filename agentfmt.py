@@ -4465,12 +4465,13 @@ class SavedClaude(Saved, Claude):
             self.side = inner and not (warms_up and line.get("agentId") is None)
         if not inner or self.side:
             return None
-        tasks = [call for call in self.calls.values() if call.tool == "task"]
-        text = joined_text(Node(line)["message.content"])
-        asked = [call for call in tasks if text and Node(call.arguments)["prompt"] == text]
-        latest, own = [call.id for call in asked or tasks][-1:], as_text(line.get("uuid"))
-        known = self.callers.get(as_text(line.get("parentUuid")))
-        caller = known or first_text(*latest, line.get("agentId"), own)
+        own, caller = as_text(line.get("uuid")), self.callers.get(as_text(line.get("parentUuid")))
+        if not caller:
+            tasks = [call for call in self.calls.values() if call.tool == "task"]
+            text = joined_text(Node(line)["message.content"])
+            asked = [call for call in tasks if text and Node(call.arguments)["prompt"] == text]
+            latest = [call.id for call in asked or tasks][-1:]
+            caller = first_text(*latest, line.get("agentId"), own)
         if own:
             remember(self.callers, own, caller)
         return caller
