@@ -2695,7 +2695,8 @@ class Reader:
         if expected != BARE and (expected or self.named):
             return self.read_one_by_one(lines)
         try:  # msgspec doesn't validate the strings that it skips
-            frame.decode()
+            if not frame.isascii():
+                b"".join([line for line in lines if not line.isascii()]).decode()
             with spare_levels():
                 events = [*map(self.decode, lines)]
         except DECODE_ERRORS:
@@ -6778,9 +6779,9 @@ class Sessions:
         types, name, run, tells = self.going_on
         for line, event in lines:
             source.at += 1
-            going_on = event.type in types and event.session_id == name  # nearly always
             if (
-                going_on
+                event.type in types
+                and event.session_id == name  # nearly always
                 and not (tells and tells in line)
                 and (run.started_ms is not None or b'"timestamp' not in line)
             ):
