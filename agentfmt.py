@@ -5181,8 +5181,8 @@ class Copilot(Saved):
             self.stop()
         elif kind.startswith(("assistant.", "tool.")) and not (self.parent or early):
             self.go_on()
-            if kind == "assistant.message":
-                self.answer_due = bool(data["toolRequests"])
+            if kind.startswith("assistant.message"):
+                self.answer_due = kind.endswith("_delta") or bool(data["toolRequests"])
 
     def use(self, data: Any) -> None:
         name = data["toolName"]
