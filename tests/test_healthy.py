@@ -52,13 +52,9 @@ def healthy() -> list[Any]:
     return found or [name for name, told in STREAMS.items() if told.status == 0]
 
 
-def data_of(name: str) -> bytes:
-    return STREAMS[name].data if name in STREAMS else content(name)
-
-
 @pytest.mark.parametrize("name", healthy())
 def test_a_healthy_run_stays_one(name: str) -> None:
-    data = data_of(name)
+    data = STREAMS[name].data if name in STREAMS else content(name)
     if len(data) > MAX_BYTES:
         pytest.skip("large")
     rows = convert(data, "-t", "runs").objects
