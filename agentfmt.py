@@ -4765,7 +4765,7 @@ class SavedCodex(Saved, Codex):
             given = given if (args := decoded(given)) is None else args
         name = as_text(payload["name"]) or as_text(payload["type"]).removesuffix("_call")
         if (server := as_text(payload["namespace"])).startswith("mcp__"):
-            name = f"{server}__{name.strip('_')}"
+            name = f"{server.rstrip('_')}__{name.strip('_')}"
         identity = as_text(payload["call_id"] or payload["id"])
         command = Node(given)["command"] or Node(given)["cmd"]
         words = [as_text(word) for word in as_list(command) or [command]]
