@@ -748,6 +748,10 @@ class Interrupted(Exception):  # noqa: N818
     """A signal stopped the input."""
 
 
+class Stopped(Exception):  # noqa: N818
+    """A limit or a gate has ended the stream: its last line may be cut."""
+
+
 class ReaderGone(Exception):  # noqa: N818
     """Nobody reads the output any more. Not a BrokenPipeError: click would exit with status 1."""
 
@@ -941,7 +945,7 @@ class Limits(Struct, eq=False):
     def watch(
         self, arriving: Iterator[bytes], tee: Callable[[bytes], None] | None
     ) -> Iterator[bytes]:
-        """The same chunks; each is given to ``tee`` first."""
+        """The same chunks; each is given to ``tee`` first. Raises Stopped."""
         self.heard = time.monotonic()  # what came before has been worked on until now
         for chunk in arriving:
             if tee:
@@ -949,6 +953,8 @@ class Limits(Struct, eq=False):
             yield chunk
             if chunk:
                 self.heard = time.monotonic()
+        if self.reached or self.gate or self.stayed:
+            raise Stopped
 
     def close_gate(self, why: str) -> None:
         """End the command, if there is one, at once."""
@@ -2456,10 +2462,12 @@ def line_frames(arriving: Iterable[bytes], limit: int) -> Iterator[Frame]:
             if tail.tell() > limit:
                 yield tail.getvalue(), Rejected(too_long(limit))
                 tail, cut = io.BytesIO(), True
-    except Interrupted:  # a last line may lack only its LF
+    except (Interrupted, Stopped) as why:  # a last line may lack only its LF
         if not cut and decoded(tail.getvalue()) is not None:
             yield tail.getvalue()
-        raise
+        if isinstance(why, Interrupted):
+            raise
+        return
     if cut:
         yield b"\n", CONTINUED
     elif tail.tell():

@@ -349,6 +349,15 @@ def test_a_call_that_is_said_again_is_one() -> None:
     assert run("-q", "--max-calls", "1", data=again).status == 0
 
 
+def test_a_line_that_our_signal_cut_is_not_damaged(tmp_path: Path) -> None:
+    """A good run whose agent stays is still a good run."""
+    (tmp_path / "stream").write_bytes(init() + result())
+    stays = 'trap \'printf "{\\"type"; exit\' TERM; cat stream; sleep 60 & wait'
+    ended = run("--grace", "0.1", "--run", "sh", "-c", stays, cwd=tmp_path)
+    why = "agentfmt: sh was ended: it did not exit within 0.1 s of its result\n"
+    assert (ended.status, ended.stderr) == (0, why)
+
+
 def test_an_agent_that_uses_too_much_is_ended(tmp_path: Path) -> None:
     stream = tmp_path / "stream"
     stream.write_bytes(init() + started("1") + started("2"))
