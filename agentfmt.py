@@ -8302,8 +8302,8 @@ MEANT = (
 MISTAKES = (
     (r"[\"'].*|.*[\u200b-\u200f\u2060\ufeff\x00-\x1f].*|command!?=(?!=).*[\"'`“”‘’].*",
      "no quotes inside a selector, and nothing that can't be seen: leave them out"),
-    (rf"command!?=(?!=).*(?:[|;<>](?!\])|&&).*|{KEY}!?=.*\{{[^}}]*|"
-     r"(?!(?:path|target|command|parent|session)!?=).*\|.*", "no | && ; < > and braces: repeat the "
+    (rf"command!?=(?!=).*[|;&<>](?!\]).*|{KEY}!?=.*\{{[^}}]*|"
+     r"(?!(?:path|target|command|parent|session)!?=).*\|.*", "no | & ; < > and braces: repeat the "
      'option for "or", for a part of a line give its command; for a sign within quotes write [|]'),
     (SEVERAL, 'a term has one name: repeat the option for "or"'),
     (rf"(?!{KEY}!?=)(\w*)[<>!]?=?[<>=].*", rf"no key '\1'; the keys are {', '.join(KEYS)}"),
