@@ -6787,12 +6787,8 @@ class Sessions:
         types, name, run, tells = self.going_on
         for line, event in lines:
             source.at += 1
-            if (
-                event.type in types
-                and event.session_id == name  # nearly always
-                and not (tells and tells in line)
-                and (run.started_ms is not None or b'"timestamp' not in line)
-            ):
+            joins = event.type in types and event.session_id == name  # nearly always
+            if joins and not (tells and tells in line):
                 run.events += 1
                 if event.type in acts:
                     event.raw, event.run = line, run
@@ -6817,7 +6813,7 @@ class Sessions:
                 if runs.missing_ends or runs.failures:
                     yield from runs.ends()
             changed = session.run is not run or stated != name or (run and run.error)
-            if changed or session.translator.skipped_types:
+            if changed or tells or session.translator.skipped_types:
                 types, name, run, tells = self.going_on = self.lines_to_join(session, stated)
 
     def lines_to_join(self, session: Session, name: str | None) -> GoingOn:
@@ -6830,7 +6826,8 @@ class Sessions:
         if sees_all or not session.agent or not (name or session is self.current):
             return NOT_GOING_ON  # what follows may show its agent, or belong to another one
         if not translator.translates:
-            return (ACT_TYPES, name, run, b"") if name or session.key is None else NOT_GOING_ON
+            tells = b'"timestamp' if run.started_ms is None else b""
+            return (ACT_TYPES, name, run, tells) if name or session.key is None else NOT_GOING_ON
         types = translator.skipped_types if translator.latest in ACT_TYPES else ()
         return types, name, run, translator.tells if self.maker.sums else b""
 
