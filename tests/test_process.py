@@ -86,8 +86,6 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 
 Begin = Callable[..., subprocess.Popen[bytes]]
-
-
 File = Callable[[str, bytes], str]
 
 

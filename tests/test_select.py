@@ -490,10 +490,8 @@ def test_usage_errors(option: str, choice: str) -> None:
     assert ended.stderr.startswith("agentfmt: ")
 
 
-KEYS = ", ".join(agentfmt.KEYS)
-HINTS = dict(row.split(" -> ") for row in ROWS["hints"]) | {
-    "duration>5": f"no key 'duration'; the keys are {KEYS}",
-}
+HINTS = dict(row.split(" -> ") for row in ROWS["hints"])
+HINTS["duration>5"] = f"no key 'duration'; the keys are {', '.join(agentfmt.KEYS)}"
 
 
 def test_what_can_match_nothing_is_an_error_with_a_hint() -> None:

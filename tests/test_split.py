@@ -308,12 +308,8 @@ def test_long_lines_whatever_the_cut(size: int, blank: int | None, end: str) -> 
 
 
 def test_a_long_line_is_cut_at_its_last_blank() -> None:
-    text = "word " * 30_000 + TOKEN
-    assert check_long(text) == "word " * 30_000 + MARKER
-
-
-def test_a_long_piece_without_a_blank() -> None:
-    """What follows it is hidden up to its first blank: a token may have been cut."""
+    """What follows a piece without one is hidden up to its first: a token may have been cut."""
+    assert check_long("word " * 30_000 + TOKEN) == "word " * 30_000 + MARKER
     assert check_long("a" * (LONG_LINE + 5) + " b") == "[REDACTED:overlong] b"
     hidden = check_long("a" * (LONG_LINE - 9) + TOKEN + "\nb")
     assert hidden == "[REDACTED:overlong]\nb"
