@@ -7112,7 +7112,7 @@ class Speech:
         if event.timestamp_ms is None or event.model_call_id is not None:
             before, self.planned = self.whole, event.subtype == PLAN
             # Deltas of 2025 look the same, but state no time.
-            grows = len(before) < len(text) and b'"timestamp":' in event.raw
+            grows = len(before) <= len(text) and b'"timestamp":' in event.raw
             new = self.cut(text.removeprefix(before) if grows else text)
             self.whole = text
             return new

@@ -30,6 +30,7 @@ def replay(text: str) -> bytes:
 
 SAYING: dict[str, Callable[[str], bytes]] = {
     "said": assistant, "delta": delta, "replay": replay,
+    "timed": functools.partial(assistant, timestamp=1),
     "below": functools.partial(assistant, parent_tool_use_id="t"),
     "below_delta": functools.partial(delta, parent_tool_use_id="t"),
 }  # fmt: skip
