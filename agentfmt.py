@@ -2058,7 +2058,10 @@ def tool_named(name: str) -> Tool:
     return TOOLS.get(name) or tool(f"Used/use/Using tool {excerpt(name)}")
 
 
-PATH_MEMBERS = "path paths targetDirectory targetDirectories workingDirectory files".split()
+PATH_MEMBERS = (
+    "path paths targetDirectory targetDirectories workingDirectory files "
+    "filePath file_path source destination".split()  # as MCP's servers name them
+)
 
 
 @functools.lru_cache(256)
@@ -8032,7 +8035,9 @@ def event_paths(event: Event) -> Named:
     here = event.run.cwd if event.run else ""
     for path in written_files(event):
         yield path_spellings(path, here)
-    for _, group in call_groups(event):
+    groups = [group for _, group in call_groups(event)]
+    groups += [as_object(group.get("args")) for group in groups]  # of an MCP tool
+    for group in groups:
         for member in PATH_MEMBERS:
             value = group.get(member)
             paths = filter(None, map(first_text, value if isinstance(value, list) else [value]))
@@ -8208,8 +8213,7 @@ class Selector(NamedTuple):
     def kind(self) -> str:
         """What is asked, for people: an event, a call, or a command."""
         keys = {term.key for term in self.terms}
-        of_call = not keys.isdisjoint(("tool", "status", "path", "target", "change"))
-        return "command" if "command" in keys else "call" if of_call else "event"
+        return "command" if "command" in keys else "event" if keys.isdisjoint(OF_CALLS) else "call"
 
     def names(self, kind: str) -> bool:
         """Does a term name this type without a wildcard?"""
@@ -8229,12 +8233,33 @@ def parse_selector(text: str) -> Selector:
         parsed = [parse_term(term) for term in terms]
     except ValueError as error:
         raise ValueError(f"{text!r}: {error}") from None
+    if both := contradiction(parsed):
+        raise ValueError(f'{text!r}: no event is both {both}: repeat the option for "or"')
     if meant != text:
         raise ValueError(f"{text!r}: nothing can match: {asks(meant)}")
     return Selector(text, tuple(term._replace(pattern=compile_term(term)) for term in parsed))
 
 
 BETWEEN_TERMS = regex(r"(?<!\\),")
+
+
+def contradiction(terms: Iterable[Term]) -> str:
+    """Two names of which an event has one: people read a comma as "or"."""
+    asked: dict[str, str] = {}
+    for key, glob, negated, _ in terms:
+        plain = not negated and not WILDCARD.search(glob)
+        if key == "status" and plain:
+            key, glob = "outcome", glob if glob == "ok" else "failed"
+        said = {"type": "tool_call"} if key in OF_CALLS else {}
+        if plain and (key in ("type", "subtype", "outcome") or (key == "tool" and glob in TOOLS)):
+            said |= {key: glob}
+        for thing, name in said.items():
+            if asked.setdefault(thing, name) != name:
+                return f"{asked[thing]} and {name}"
+    return ""
+
+
+OF_CALLS = frozenset(("tool", "outcome", "status", "path", "target", "command", "change"))
 
 
 def compile_term(term: Term) -> re.Pattern[str]:
@@ -8277,6 +8302,7 @@ MEANT = (
     (rf"(!?)\s*{A_SHELL}\s*(!?)[(:=]+\s*(.+?)\)?", r"command\1\2=\3"),
     (r"(command!?=)(?i:bash|shell)?\((.*)\)", r"\1\2"),
     (r"!\s*(\w+)", r"tool!=\1"),
+    (r"(?:type=)?(?i:prompts?)", "type=user"),
     (r"(?:tool=)?(mcp__(?:(?!__)\w)+)", r"\1__*"),
     (r"(?:tool=)?(\w+)\(domain:(.*)\)", r"\1,target=*\2*"),
     (r"(?:tool=)?(\w+)\((.*)\)|(?:tool[=:])?(\w+):(?!//)(.*/.*)", r"\1\3,path=\2\4"),
@@ -8303,6 +8329,7 @@ MISTAKES = (
      r"(?!(?:path|target|command|parent|session)!?=).*\|.*", "no | & ; < > and braces: repeat the "
      'option for "or", for a part of a line give its command; for a sign within quotes write [|]'),
     (SEVERAL, 'a term has one name: repeat the option for "or"'),
+    (rf"{KEY}[<>].*", "a term compares with = or !="),
     (rf"(?!{KEY}!?=)(\w*)[<>!]?=?[<>=].*", rf"no key '\1'; the keys are {', '.join(KEYS)}"),
     (r"(?:\w+!?==?)?", "an empty pattern matches nothing"),
     (r"(?!\w+!?==)(?:[^[]|\[!?\]?[^]]*\])*\[!?\]?[^]]*", "a [ without ]: write [[] for it"),
@@ -14652,7 +14679,7 @@ OPTION_HINTS = {
     **dict.fromkeys(("--output-format", "--format"), "--to FORMAT, such as -t json"),
     **dict.fromkeys(("--output", "-o"), "> FILE, such as -t html > x.html"),
     "--agent": "--from AGENT", "--filter": "--only SELECTOR", "--timeout": "--max-time",
-    "--session": "--only session=NAME", "--last": "--only run=-1",
+    "--session": "--only session=NAME", "--last": "--only run=-1", "--follow": "--run tail -F FILE",
     **{f"--{to}": f"--to {to}" for to in WRITERS},
 }  # fmt: skip
 

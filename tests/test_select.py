@@ -120,10 +120,11 @@ def test_paths_are_remembered_for_every_selector(flags: tuple[str, ...]) -> None
 
 
 @pytest.mark.parametrize(("here", "path", "inside"), table("commands.txt", "places"))
-@pytest.mark.parametrize("tool", ["edit", "read", "ls"])
+@pytest.mark.parametrize("tool", ["edit", "read", "mcp"])
 def test_where_a_path_leads(tool: str, here: str, path: str, inside: bool) -> None:
     """Compared without `.` and `..`; what isn't inside is outside."""
-    first, called = event("system", subtype="init", cwd=here), both(tool, "1", {"path": path}, ok())
+    args = {"args": {"file_path": path}} if tool == "mcp" else {"path": path}
+    first, called = event("system", subtype="init", cwd=here), both(tool, "1", args, ok())
     data = b"".join([first, *called, result()])
     assert convert(data, "--fail-on", "path=src/*").status == inside
     assert convert(data, "--fail-on", "path!=src/*").status != inside
