@@ -2465,9 +2465,11 @@ def line_frames(arriving: Iterable[bytes], limit: int) -> Iterator[Frame]:
             if tail.tell() > limit:
                 yield tail.getvalue(), Rejected(too_long(limit))
                 tail, cut = io.BytesIO(), True
-    except (Interrupted, Stopped) as why:  # a last line may lack only its LF
-        if not cut and decoded(tail.getvalue()) is not None:
-            yield tail.getvalue()
+    except (Interrupted, Stopped) as why:  # a last line may lack only its LF, as a question does
+        line = tail.getvalue()
+        asks = isinstance(why, Stopped) and line and b"{" not in line
+        if not cut and (asks or decoded(line) is not None):
+            yield line
         if isinstance(why, Interrupted):
             raise
         return
@@ -7563,7 +7565,7 @@ def placed(path: str = "~") -> str:
 # What may end its line early with success, or change what the rest means; a function is `name ()`.
 CHANGES_LINE = regex(
     r"(?:exit|return)\Z|(?:exit|return) (?!0*[1-9][0-9]*(?: |\Z))|exec ."
-    r"|set .*(?:-[a-z]*n[a-z]*|noexec)\b|(?:alias|enable|hash)\b|\S+ \(\)\Z"
+    r"|set .*(?:-[a-zA-Z]*n[a-zA-Z]*|noexec)\b|(?:alias|enable|hash)\b|\S+ \(\)\Z"
 )
 
 
@@ -7809,9 +7811,14 @@ def read_input(script: str, hidden: str) -> Iterator[ShellCommand]:
 def set_by(words: Sequence[str]) -> Iterator[ShellCommand]:
     """The commands that settings among words name: others may stand behind them. Of a value that
     can't be read, or only the shell knows, nothing is said: most are names of editors, or texts."""
-    pairs = itertools.pairwise(words)
-    entries = (f"{before}={word}" for before, word in pairs if before == "--entrypoint")
-    given = not GIVEN_SCRIPTS.isdisjoint(map(base_name, words))
+    pairs, names = itertools.pairwise(words), {*map(base_name, words)}
+    option = "--entrypoint" + r"|--rsh|-[a-zA-Z]*e" * ("rsync" in names)
+    entries = (
+        f"{before if before == '--entrypoint' else '--rsh'}={word}"
+        for before, word in pairs
+        if re.fullmatch(option, before)
+    )
+    given = not GIVEN_SCRIPTS.isdisjoint(names)
     for word in (*words, *entries):
         if setting := SETS_COMMAND.match(word) or (GLUED_SCRIPT.match(word) if given else None):
             try:
@@ -7875,7 +7882,7 @@ def completed_words(program: str, rest: Sequence[str]) -> list[str]:
     return [*words, UNKNOWN] if count_known(program, rest) < len(rest) else words
 
 
-NAME_END = regex(r"(?<=\w)(?:\.exe|@(?:v?\d.*|[a-z]+))\Z")  # npm@latest
+NAME_END = regex(r"(?<=[\w+])(?:\.exe|@(?:v?\d.*|[a-z]+))\Z")  # npm@latest
 NO_PROGRAM = regex(r"-|[{}]\Z|\0?\$_|[A-Za-z_]\w*=|\Z")
 ENDS_WORD = regex(r"[\s;&|`(<>]")  # in a line that is more than a word
 HELP = frozenset(
@@ -7885,8 +7892,9 @@ HELP = frozenset(
 )
 # Settings of what programs run: GIT_EDITOR=x, core.pager=x, --entrypoint=x, and any that is a line.
 SETS_COMMAND = regex(
-    r"(?is)(?:[\w.-]*(?:editor|pager|visual|[\w.-]command)=|--entrypoint="
-    r"|(?!-+(?:message|title|body|grep|regexp)=|command=)[\w.-]+=(?:exec=|!)?(?=\S*\s))(.+)"
+    r"(?is)(?:[\w.-]*(?:editor|pager|visual|[\w.-]command|-filter|-exec|extcmd|-string|-call|-run"
+    r"|--rsh)=|--entrypoint=|(?!-*(?:m|message|title|body|grep|regexp)=|command=)[\w.-]+="
+    r"(?:exec=|!)?(?=\S*\s))(.+)"
 )
 GLUED_SCRIPT = regex(r"(?is)-[a-z]*[sc](?=\w+ )(.+)")  # env -S'x y'
 SHELL_NAMES = frozenset(
@@ -7936,7 +7944,7 @@ STARTS_BEHIND = {
     **dict.fromkeys(("python", "py", "pypy"), "-m"), "nix-shell": "--run|--command",
     "git": "foreach|run|-x|--exec|--extcmd|--[a-z]+-filter",
     "find": "-(?:exec|ok)(?:dir)?", "fd": "-x|-X|--exec|--exec-batch", "vagrant": "-c|--command",
-    "cmd": "(?i)//?[ck]", "gdb": "--args", "rsync": "-e|--rsh",
+    "cmd": "(?i)//?[ck]", "gdb": "--args",
 }  # fmt: skip
 VERB = r"(?:run|exec|rsh|x|dlx|tool|compose|[0-9.]+[smhd]?)"  # before a program, or a time
 DOCKERS = "docker podman nerdctl docker-compose podman-compose".split()
@@ -7972,7 +7980,8 @@ VALUED = {
 FEEDERS = frozenset(("xargs", "parallel", "sem"))
 HIDES_STATUS = FEEDERS | frozenset(
     "find fd trap coproc setsid script watch systemd-run tmux screen entr start-stop-daemon "
-    "hyperfine at batch gdb git nodemon watchexec Start-Process Start-Job start !".split()
+    "hyperfine at batch gdb git nodemon watchexec Start-Process Start-Job start ! concurrently pee "
+    "ifne pdsh wt conhost".split()
 )
 # Options with which a program doesn't wait for what it starts, or starts nothing.
 DETACHED = {

@@ -358,6 +358,13 @@ def test_a_line_that_our_signal_cut_is_not_damaged(tmp_path: Path) -> None:
     assert (ended.status, ended.stderr) == (0, why)
 
 
+def test_what_a_silent_command_asks_is_shown() -> None:
+    """A question has no LF: it says what the command waits for."""
+    asks = "printf 'Enter API key: '; exec sleep 60"
+    ended = run("--max-idle", "0.2", "--run", "sh", "-c", asks)
+    assert ended.stderr.startswith("agentfmt: sh:1: Enter API key:\n")
+
+
 def test_an_agent_that_uses_too_much_is_ended(tmp_path: Path) -> None:
     stream = tmp_path / "stream"
     stream.write_bytes(init() + started("1") + started("2"))
