@@ -2441,6 +2441,7 @@ def read_frames(
 def line_frames(arriving: Iterable[bytes], limit: int) -> Iterator[Frame]:
     """Blocks of whole lines; a line that is too long is rejected in pieces."""
     tail, cut = io.BytesIO(), False  # the incomplete line; was its beginning rejected?
+    ended: Exception | None = None  # by whom, if the writer did not end it
     try:
         for chunk in arriving:
             if not chunk:
@@ -2465,18 +2466,20 @@ def line_frames(arriving: Iterable[bytes], limit: int) -> Iterator[Frame]:
             if tail.tell() > limit:
                 yield tail.getvalue(), Rejected(too_long(limit))
                 tail, cut = io.BytesIO(), True
-    except (Interrupted, Stopped) as why:  # a last line may lack only its LF, as a question does
-        line = tail.getvalue()
-        asks = isinstance(why, Stopped) and line and b"{" not in line
-        if not cut and (asks or decoded(line) is not None):
-            yield line
-        if isinstance(why, Interrupted):
-            raise
-        return
+    except (Interrupted, Stopped) as why:
+        ended = why
+    last = tail.getvalue()
     if cut:
         yield b"\n", CONTINUED
-    elif tail.tell():
-        yield tail.getvalue()
+    elif last and not (ended and leaves_open(last)):
+        yield last
+    if isinstance(ended, Interrupted):
+        raise ended
+
+
+def leaves_open(line: bytes) -> bool:
+    """Is an object cut off? A last line may lack only its LF, or be prose, such as a question."""
+    return [deep for _, deep in at_braces(line, 0)][-1] > 0
 
 
 def lines_of(block: bytes) -> list[bytes]:
@@ -5194,7 +5197,7 @@ class Copilot(Saved):
             self.stop()
         elif kind.startswith(("assistant.", "tool.")) and not (self.parent or early):
             self.go_on()
-            if kind.startswith("assistant.message"):
+            if kind in ("assistant.message", "assistant.message_delta"):
                 self.answer_due = kind.endswith("_delta") or bool(data["toolRequests"])
 
     def use(self, data: Any) -> None:

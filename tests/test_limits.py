@@ -363,6 +363,8 @@ def test_what_a_silent_command_asks_is_shown() -> None:
     asks = "printf 'Enter API key: '; exec sleep 60"
     ended = run("--max-idle", "0.2", "--run", "sh", "-c", asks)
     assert ended.stderr.startswith("agentfmt: sh:1: Enter API key:\n")
+    whole = 'printf \'{\n "session_id": "x",\n "response": "hi"\n}\'; exec sleep 60'
+    assert "early" not in run("--max-idle", "0.2", "--run", "sh", "-c", whole).stderr  # a document
 
 
 def test_an_agent_that_uses_too_much_is_ended(tmp_path: Path) -> None:
