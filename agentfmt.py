@@ -2849,11 +2849,11 @@ TOOL_NAMES = {name.lower(): name for name in TOOLS} | {
         "viewimage lookat",
         "write": "createfile writefile writetofile create",
         "edit": "multiedit notebookedit editnotebook editfile editor replace strreplace patch "
-        "applypatch undoedit searchreplace strreplacefile replacefilecontent "
+        "applypatch filechange undoedit searchreplace strreplacefile replacefilecontent "
         "multireplacefilecontent",
         "shell": "bash runshellcommand execute powershell "
-        "shellcommand execcommand localshell container.exec exec runcommand runcommands "
-        "runterminalcommand runterminalcmd",
+        "shellcommand execcommand commandexecution localshell container.exec exec runcommand "
+        "runcommands runterminalcommand runterminalcmd",
         "grep": "searchfilecontent grepsearch rg searchcodebase",
         "semSearch": "finder semanticsearch",
         "glob": "find findbyname",
@@ -4295,6 +4295,8 @@ def claude_facts(tool: str, result: dict[str, Any]) -> dict[str, Any]:
         start, count = as_count(file.get("startLine")), as_count(file.get("numLines"))
         if start and count:
             facts["readRange"] = {"startLine": start, "endLine": start + count - 1}
+    elif result.get("type") == "update" and result.get("structuredPatch") == []:
+        facts = {"linesAdded": 0, "linesRemoved": 0}  # it wrote what was there
     elif hunks:
         lines = []
         for hunk in hunks:
@@ -8441,7 +8443,7 @@ def find_name(key: str, glob: str) -> tuple[str, str] | None:
 
     if glob.startswith("="):
         return key, WILDCARD.sub(r"[\g<0>]", glob[1:])
-    names, plain = names_for(key), glob.replace("_", "").lower()
+    names, plain = names_for(key), glob.replace("_", "").lower().removesuffix("toolcall")
     if WILDCARD.search(glob):
         alike = any(fnmatch.filter(names, one) for one in (glob.lower(), plain))
         if alike or key != "word" or glob.startswith("mcp_"):
@@ -8578,6 +8580,8 @@ class Rule(NamedTuple):
         """The expression of the first look: fast, for it begins with a literal and is bounded."""
         _, literal, rest = self.parts()
         body = re.sub(GROUP, "(?:", literal + rest)
+        if self.source.endswith("$"):
+            return body + EDGE_AFTER  # or each ID of Claude's calls would look like one of ngrok's
         return re.sub(r",}$", "}", body)  # no more than the least
 
     def beginning(self) -> str:
@@ -14692,6 +14696,7 @@ OPTION_HINTS = {
     **dict.fromkeys(("--output", "-o"), "> FILE, such as -t html > x.html"),
     "--agent": "--from AGENT", "--filter": "--only SELECTOR", "--timeout": "--max-time",
     "--session": "--only session=NAME", "--last": "--only run=-1", "--follow": "--run tail -F FILE",
+    "-p": "--run, and the agent's command behind it",
     **{f"--{to}": f"--to {to}" for to in WRITERS},
 }  # fmt: skip
 
