@@ -1462,6 +1462,7 @@ def variant_of(result: dict[str, Any]) -> str:
 
 # The diff of a file that was created: it says so, or there was nothing before but an empty line.
 CREATED = "--- /dev/null"
+CREATED_BEGIN = regex(rf"{CREATED}|(?:@@ .{{,80}}\n)?(?:-\n)?\+")
 CREATED_DIFF = regex(rf"{CREATED}|(?:@@ .*\n)?(?:-\n)?\+.*(?:\n(?:\+.*|[- ]?))*\Z")
 
 
@@ -2479,7 +2480,11 @@ def line_frames(arriving: Iterable[bytes], limit: int) -> Iterator[Frame]:
 
 def leaves_open(line: bytes) -> bool:
     """Is an object cut off? A last line may lack only its LF, or be prose, such as a question."""
-    return [deep for _, deep in at_braces(line, 0)][-1] > 0
+    bare = PLAIN_STRINGS.sub(b"", line.replace(rb"\\", b"").replace(rb"\"", b""))
+    return bare.count(b"{") > bare.count(b"}")
+
+
+PLAIN_STRINGS = regex(rb'"[^"]*"?')  # without escapes, each of which takes memory
 
 
 def lines_of(block: bytes) -> list[bytes]:
@@ -11219,7 +11224,8 @@ IDENTIFIER = regex(
 def shorten_text(text: str, length: int) -> str:
     """The beginning of a text, and how much is missing, also since it was cut before; cuts no
     marker and no surrogate pair."""
-    length = max(length, len(CREATED) if text.startswith(CREATED) else 0)  # structure of an edit
+    created = CREATED_DIFF.match(text) and CREATED_BEGIN.match(text)  # structure of an edit
+    length = max(length, created.end() if created else 0)
     if len(text) <= length:
         return text
     begin = max(0, length - 200)

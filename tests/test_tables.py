@@ -301,6 +301,9 @@ def test_rows_have_the_length_of_max_event() -> None:
     short = convert(made, "-t", "stream-json", "--max-event", "550").stdout
     assert max(map(len, short.split(b"\n"))) <= 550
     assert "Created new file a.py" in convert(short, "-v").stdout.decode()
+    made = run_of(edit("@@ -0,0 +1,9 @@\n" + "+x y\n" * 900, "a.py").replace(b':"x"', b':""'))
+    short = convert(made, "-t", "stream-json", "--max-event", "64").stdout
+    assert "Created new file a.py" in convert(short, "-v").stdout.decode()  # a gate sees it, too
 
 
 @pytest.mark.parametrize("to", ["runs", "calls"])
