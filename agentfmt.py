@@ -7818,15 +7818,17 @@ def read_input(script: str, hidden: str) -> Iterator[ShellCommand]:
         yield command._replace(hidden=hidden or command.hidden)
 
 
+REMOTE_SHELL = regex(r"--rsh|-[a-zA-Z]*e")
+
+
 def set_by(words: Sequence[str]) -> Iterator[ShellCommand]:
     """The commands that settings among words name: others may stand behind them. Of a value that
     can't be read, or only the shell knows, nothing is said: most are names of editors, or texts."""
     pairs, names = itertools.pairwise(words), {*map(base_name, words)}
-    option = "--entrypoint" + r"|--rsh|-[a-zA-Z]*e" * ("rsync" in names)
     entries = (
         f"{before if before == '--entrypoint' else '--rsh'}={word}"
         for before, word in pairs
-        if re.fullmatch(option, before)
+        if before == "--entrypoint" or ("rsync" in names and REMOTE_SHELL.fullmatch(before))
     )
     given = not GIVEN_SCRIPTS.isdisjoint(names)
     for word in (*words, *entries):
