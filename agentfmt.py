@@ -2480,7 +2480,7 @@ def line_frames(arriving: Iterable[bytes], limit: int) -> Iterator[Frame]:
 
 def leaves_open(line: bytes) -> bool:
     """Is an object cut off? A last line may lack only its LF, or be prose, such as a question."""
-    bare = PLAIN_STRINGS.sub(b"", line.replace(rb"\\", b"").replace(rb"\"", b""))
+    bare = PLAIN_STRINGS.sub(b"", without_escapes(line))
     return bare.count(b"{") > bare.count(b"}")
 
 
@@ -7748,8 +7748,7 @@ def read_argument(program: str, before: str, line: str, hidden: str) -> Iterator
     """The commands of a word that may be a line. Raises UnclearError if it has to be one. Else it
     may be a text, such as the name of a test; of programs that nobody knows it is."""
     found, has_to_be = None, program in MANY_LINES or LINE_FOLLOWS.fullmatch(before)
-    known = STARTERS | STARTS_BEHIND.keys() | PLACES.keys()
-    if has_to_be or not known.isdisjoint((program, plain_name(program))):
+    if has_to_be or not START_OTHERS.isdisjoint((program, plain_name(program))):
         with contextlib.nullcontext() if has_to_be else contextlib.suppress(UnclearError):
             found = [*read_input(line, hidden)]
     yield from [ShellCommand([line], hidden)] if found is None else found
@@ -7816,9 +7815,6 @@ def read_input(script: str, hidden: str) -> Iterator[ShellCommand]:
         raise UnclearError
     for command in read_line(script.replace(UNKNOWN, "")):
         yield command._replace(hidden=hidden or command.hidden)
-
-
-REMOTE_SHELL = regex(r"--rsh|-[a-zA-Z]*e")
 
 
 def set_by(words: Sequence[str]) -> Iterator[ShellCommand]:
@@ -7908,6 +7904,7 @@ SETS_COMMAND = regex(
     r"|--rsh)=|--entrypoint=|(?!-*(?:m|message|title|body|grep|regexp)=|command=)[\w.-]+="
     r"(?:exec=|!)?(?=\S*\s))(.+)"
 )
+REMOTE_SHELL = regex(r"--rsh|-[a-zA-Z]*e")  # rsync's
 GLUED_SCRIPT = regex(r"(?is)-[a-z]*[sc](?=\w+ )(.+)")  # env -S'x y'
 SHELL_NAMES = frozenset(
     "sh bash zsh dash ksh fish ash mksh lksh oksh osh ysh hush ion posh yash csh tcsh rbash "
@@ -7970,6 +7967,7 @@ PLACES = {
     "su": r"(?<!c )(?<!d )\S+(?= -| \Z)",
     "runuser": r"(?<!c )(?<!d )(?<!-- )\S+(?= -[a-zA-Z]*[cC] | -?\Z)",
 }  # fmt: skip
+START_OTHERS = STARTERS | STARTS_BEHIND.keys() | PLACES.keys()
 # Options with a value, of programs that start others.
 VALUED = {
     "ssh": "-[BbcDEeFIiJLlmOopQRSWw]", "tmux": "-[csntLf]", "watch": "-[nqs]",
@@ -8268,19 +8266,19 @@ def contradiction(terms: Iterable[Term]) -> str:
     """Two names of which an event has one: people read a comma as "or"."""
     asked: dict[str, str] = {}
     for key, glob, negated, _ in terms:
+        said = [("type", "tool_call")] if key in OF_CALLS else []
         plain = not negated and not WILDCARD.search(glob)
-        if key == "status" and plain:
-            key, glob = "outcome", glob if glob == "ok" else "failed"
-        said = {"type": "tool_call"} if key in OF_CALLS else {}
-        if plain and (key in ("type", "subtype", "outcome") or (key == "tool" and glob in TOOLS)):
-            said |= {key: glob}
-        for thing, name in said.items():
+        if plain and key == "status":
+            said += [(key, glob if glob == "ok" else "failed")]
+        elif plain and (key in ("type", "subtype") or (key == "tool" and glob in TOOLS)):
+            said += [(key, glob)]
+        for thing, name in said:
             if asked.setdefault(thing, name) != name:
                 return f"{asked[thing]} and {name}"
     return ""
 
 
-OF_CALLS = frozenset(("tool", "outcome", "status", "path", "target", "command", "change"))
+OF_CALLS = frozenset(("tool", "status", "path", "target", "command", "change"))
 
 
 def compile_term(term: Term) -> re.Pattern[str]:
@@ -13046,8 +13044,10 @@ def page_template() -> Any:
             without_commands(linked(show_controls(text), for_github=False))
         ),
     }
-    env.globals |= {"MARKS": STATES, "MINUTE": "%H:%M", "DATE": DATE, "SHEET": Markup(SHEET)}
-    env.globals["FILES_OPEN"] = FILES_OPEN
+    env.globals |= {
+        "MARKS": STATES, "MINUTE": "%H:%M", "DATE": DATE, "SHEET": Markup(SHEET),
+        "FILES_OPEN": FILES_OPEN,
+    }  # fmt: skip
     return env.from_string(PAGE)
 
 
