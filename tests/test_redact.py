@@ -873,6 +873,7 @@ UNSAFE = {
     "open call": call("shell", {"command": f"login {COPIED}"}, call_id="d"),
     "type": event(COPIED),
     "cut": f"fatal: {'x' * (agentfmt.EXCERPT - 14)} {COPIED}\n".encode(),
+    "begun": f"log {COPIED[:9]}\n".encode(),
 }
 
 
@@ -881,7 +882,7 @@ UNSAFE = {
 def test_messages_show_no_value_that_is_known(told: str, flags: tuple[str, ...]) -> None:
     data = init() + SHOWN["output"] + UNSAFE[told]
     for given_ in (data, data[:-1]):
-        ended = redact(given_, *flags, "-r", "secrets")
+        ended = run(*flags, "-r", "secrets", data=given_)
         assert COPIED[:6] not in ended.stdout.decode() + ended.stderr
 
 
