@@ -8634,7 +8634,7 @@ WORD_BEGIN = r"(?:\b|_|\\(?:[abefnrtv]|u[0-9a-fA-F]{4})|%[0-9a-fA-F]{2}|\[[0-9;]
 # In a command: up to an option, a password, programs that read one from a pipe.
 STDIN = (
     r"(?:\h--?(?:password-stdin|with-token|stdin|passphrase-fd|passwd-on-stdin|data-file=-|from-file)"
-    rf"|{WORD_BEGIN}(?:sudo\h[^|;&\n]*-\w*S|passwd\b|gh\h+secret\h+set|cryptsetup\h))"
+    rf"|{WORD_BEGIN}(?:sudo\h[^|;&\n]*-\w*S|passwd\b|(?:gh|wrangler)\h+secret\h+(?:set|put)|(?:su|kinit|cryptsetup)\h))"
 )
 PARTS_OF_RULES = {
     "words": AHEAD, "who": WHO, "pairs": PAIRS, "stdin": STDIN, "to": r"[^|;&\n]*\h",
@@ -8777,8 +8777,8 @@ cookie  (?:TRUE|FALSE) \h+/\S*\h+(?:TRUE|FALSE)\h+[0-9]+\h+<pairs>\h+([^\s"'\\]{
 bearer-token  ^(?i:bearer) \h+([A-Za-z0-9._~+/=-]{16,})
 authorization  (?i:authorization) ["'\\]*\h*[:=]\h*["'\\]*(?i:(?:bearer|basic|token|digest|apikey|negotiate)\h+)([^\s"'\\,]+)
 command-password  ^curl (?:[^|;&\n]|\\\n)*\h(?:-\w*[uU]|--user|--proxy-user)(?:\h|=)*["'\\]*(?:[^\s:@"'$<]+(?:@[\w.-]+)?)?["'\\]*:<pw>
-command-password  ^curl <to>--oauth2-bearer(?:\h+|=)<pw>  ^redis-cli <to>-a\h+<pw>  ^openssl <to>-(?:k\h+|pass(?:in|out)?\h+["'\\]*pass:)<pw>
-command-password  ^(?:(?i:psexec)|sshpass|user(?:add|mod)|(?:az|docker|podman|registry)\h+login|twine\h+upload|mongo\w*|cqlsh|snowsql|cypher-shell|rabbitmqadmin|rdesktop|security\h+unlock-keychain) <to>-p\h*<pw>
+command-password  ^(?:xh|https?)\h+ (?:<to>)?(?:-a|--auth)(?:\h|=)*["'\\]*[^\s:@"'$<]+:<pw>  ^curl <to>--oauth2-bearer(?:\h+|=)<pw>  ^redis-cli <to>-a\h+<pw>  ^openssl <to>-(?:k\h+|pass(?:in|out)?\h+["'\\]*pass:)<pw>
+command-password  ^(?:(?i:psexec)|sshpass|user(?:add|mod)|(?:az|docker|podman|registry)\h+login|twine\h+upload|mongo\w*|cqlsh|snowsql|cypher-shell|rabbitmqadmin|rdesktop|nxc|netexec|security\h+unlock-keychain) <to>-p\h*<pw>
 command-password  ^(?:sqlcmd|bcp|unzip|zip|mosquitto_[ps]ub|ipmitool|security\h+import) <to>-P\h*<pw>  ^(?:ldap(?:search|add|modify|delete|whoami|passwd)|security\h+add-\w+-password) <to>-w\h*<pw>
 command-password  ^(?:7z|mysql|mariadb) (?:-?dump|-?admin)?[^|;&\n]*(?:\h|["'])-p<pw>  ^machine \h+[^\s\\]+<gap>login\h+[^\s\\]+<gap>password\h+<pw>
 command-password  ^htpasswd (?:\h+-\w+)*\h+-\w*b\w*(?:\h+-\w+)*(?:\h+[\w./~$-]*(?:[./]|passw|users)[\w./-]*)?\h+[\w@.-]+\h+<pw>  ^(?:rabbitmqctl\h+(?:add_user|change_password)|mosquitto_passwd\h+-b\h+\S+|net\h+user) \h+[\w@.-]+\h+<pw>
@@ -9144,7 +9144,7 @@ assigned        value     human   <Q>\]?<H><A><H>                               
 enclosed        value     mixed   <H><A>[<\[({]                                 token=<«<24 hex>»>            token=<token>
 command         value     random  [ \t]+(?:--body |-b|<<<|[05-9][ ])?[ \t]*<P>                      aws configure set aws_secret_access_key «<40 hex>»  secret of the house
 compared        value     random  <Q>\]?<H>[!=]==?<H><O>                          if token == "«<24 hex>»"  if token == "string"
-prose           value     mixed   [ \t](?:is|was|are|production|(?:(?:changed|set|reset|updated)[ ])?to)(?:[ \t]?:|[ ]<<<)?[ \t]<P>  the password is «<24 hex>»  the password is wrong
+prose           value     mixed   [ \t](?:is|was|are|ist|lautet|es|est|production|(?:(?:changed|set|reset|updated)[ ])?to)(?:[ \t]?:|[ ]<<<)?[ \t]<P>  the password is «<24 hex>»  the password is wrong
 cell            element   mixed   (?:</\w{1,9}>){1,2}<H><N>?<H>(?:<\w{1,9}[^<>\n]{0,40}>){1,2}  <td>API token</td><td>«<24 hex>»</td>  <th>token</th><td>string</td>
 column          blank     mixed   (?:[ ][ ]+|[ ]*(?:\t|\\+t)[ \t]*)          API_TOKEN⇥«<24 hex>»   API_TOKEN⇥string
 list            blank     random  <Q>,<P>                                     API_TOKEN,«<24 hex>»   token,string
