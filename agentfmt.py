@@ -3451,6 +3451,10 @@ class Translator:
         """Does a line that names another session continue this one?"""
         return False
 
+    def is_answered(self, _line: Node) -> bool:
+        """Does a line that names no session answer what was asked in this one?"""
+        return False
+
     @property
     def settled(self) -> bool:
         """Is its run over at the end of a FILE, though no line says so?"""
@@ -5877,36 +5881,42 @@ class Acp(Translator):
     places = places_in("- params.update.content.text")
     of_run = ("prompted",)
     good_stops = ("endturn",)
-    prompted = False
+    prompted: str | None = None  # the ID of the prompt, if it is logged
     replays = False  # after session/load, until the next prompt, what was said before
     plans = 0
 
     def __init__(self, maker: EventMaker, session: str | None = None) -> None:
         super().__init__(maker, session)
-        self.asked: dict[Any, bool] = {}  # IDs of what the agent asks its client
+        self.asked: dict[str, bool] = {}  # IDs of what else is asked, by the agent or its client
+
+    def is_answered(self, line: Node) -> bool:
+        waiting = *self.asked, self.prompted
+        return line["method"] is None and as_word(line["id"]) in waiting
 
     def read(self, line: Any) -> None:
-        method, reason = line["method"], line["result.stopReason"]
+        method, reason, identity = line["method"], line["result.stopReason"], as_word(line["id"])
         if method in ("session/load", "session/prompt"):
             self.replays = method == "session/load"
         if method == "session/prompt":
-            if self.prompted:  # and the agent never answered
+            if self.prompted is not None:  # and the agent never answered
                 self.begin()
             self.begin_once()
-            self.prompted = True
+            self.prompted = identity
             for block in line.each("params.prompt"):
                 self.ask(block["text"])
         elif method == "session/update" and not self.replays:
             update = Node(line["params.update"])
             self.update(update["sessionUpdate"], update)
         elif method:
-            remember(self.asked, as_word(line["id"]), True)
-        elif reason and self.in_turn:
+            remember(self.asked, identity, True)
+        elif not reason and self.asked.pop(identity, False) and self.prompted is not None:
+            return
+        elif not self.in_turn or self.prompted not in (None, identity):
+            return  # an earlier prompt, which was cancelled
+        elif reason:
             self.reason = reason
             self.end(usage=line["result.usage"])
-        elif self.prompted and self.asked.pop(as_word(line["id"]), False):  # the client answers
-            return
-        elif line["error"] is not None and self.in_turn:
+        elif line["error"] is not None:
             told = [error_message(line[name]) for name in ("error", "error.data")]
             told = told[1:] if told[0] == "Internal error" and told[1] else told
             self.end(": ".join(filter(None, told)) or "error")
@@ -6768,8 +6778,8 @@ def failure_of(event: Event) -> tuple[str, str] | None:
 #
 # Whose a line is:
 #
-#   1. It names a conversation: then it is part of that. A new one is of the agent that the line
-#      shows; if none, it is read as Cursor's until a line shows one.
+#   1. It names a conversation, or answers what was asked there: then it is part of that. A new one
+#      is of the agent that the line shows; if none, it is read as Cursor's until a line shows one.
 #   2. It shows an agent: that agent's last conversation in the FILE, else a new one.
 #
 # Others belong to the last one's. With --from all lines show its agent; one that shows
@@ -6883,6 +6893,10 @@ class Sessions:
             self.table.pop(current.key, None)  # it was resumed
             current.key, current.anonymous = session_key(name), False
             return self.enter(current), True
+        if not (name or event.type):
+            line = Node(details(event))
+            if asked := [one for one in self.table.values() if one.translator.is_answered(line)]:
+                return self.enter(asked[-1]), True
         agent = recognize(details(event))
         self.runs.shows_agent = agent is not None
         if self.given and agent and TRANSLATORS[agent] is not TRANSLATORS[self.given]:
