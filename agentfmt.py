@@ -1687,18 +1687,17 @@ class FinishedCall:
         self.held = self.result.get(self.variant)
         self.found = as_object(self.held) if self.variant in ("success", "failure") else {}
         self.exit_code = as_integer(self.found.get("exitCode"))
-        known = VARIANTS.get(self.variant)
-        function = isinstance(call_of(event).get("function"), dict)
-        if not self.variant or (function and known in (None, "ok")):
-            self.status = "ok"  # the result of a function may have any member
-        elif tool == "mcp" and self.found.get("isError") is True:
+        known = VARIANTS.get(self.variant) if self.variant else "ok"
+        self.status = "nonzero" if self.exit_code else known or "error"
+        if tool == "mcp" and self.found.get("isError") is True:
             self.status = "error"
-        else:
-            self.status = "nonzero" if self.exit_code else known or "error"
-        before = self.found.get("beforeFullFileContent")
-        diff = "" if before else as_text(self.found.get("diffString"))
-        created = tool == "edit" and self.status == "ok" and CREATED_DIFF.match(diff)
-        self.tool = "write" if created else tool or "?"
+        if self.status != "ok" and known in (None, "ok"):
+            if isinstance(call_of(event).get("function"), dict):
+                self.status = "ok"  # the result of a function may have any member
+        if tool == "edit" and self.status == "ok" and not self.found.get("beforeFullFileContent"):
+            created = CREATED_DIFF.match(as_text(self.found.get("diffString")))
+            tool = "write" if created else tool
+        self.tool = tool or "?"
 
     @property
     def begun(self) -> bool:
