@@ -156,7 +156,7 @@ EXIT_HELP = """Exit status:
   2                   usage error, or an input or output error
   3                   every run succeeded, but some lines could not be read
   126, 127            the command of --run can't be executed, or doesn't exist
-  129, 130, 141, 143  SIGHUP, SIGINT, SIGPIPE, SIGTERM"""
+  129, 130, 141, 143  ended by SIGHUP, SIGINT, SIGPIPE, SIGTERM"""
 
 BLOCK = 64 * 1024  # bytes per read: the capacity of a pipe, and small enough for the cache
 DRAIN = 4 * 1024 * 1024  # bytes still read after a signal: while a busy writer refills the pipe
@@ -1691,9 +1691,9 @@ class FinishedCall:
         self.status = "nonzero" if self.exit_code else known or "error"
         if tool == "mcp" and self.found.get("isError") is True:
             self.status = "error"
-        if self.status != "ok" and known in (None, "ok"):
-            if isinstance(call_of(event).get("function"), dict):
-                self.status = "ok"  # the result of a function may have any member
+        may_be_any = self.status != "ok" and known in (None, "ok")  # as a function's result
+        if may_be_any and isinstance(call_of(event).get("function"), dict):
+            self.status = "ok"
         if tool == "edit" and self.status == "ok" and not self.found.get("beforeFullFileContent"):
             created = CREATED_DIFF.match(as_text(self.found.get("diffString")))
             tool = "write" if created else tool
