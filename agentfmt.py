@@ -2373,6 +2373,7 @@ FOREIGN = {what: regex(pattern, re.IGNORECASE) for pattern, what in (
     (rb'\{"session":(?:null|"[^"]*"),"run":\w+,"(?:agent|call_id)":',
      "a table that agentfmt wrote"),
     (rb'\s*\{"type":"session_start","id":', NOT_READ.format("Droid")),
+    (rb'\{"id":"[^"]*","timestamp":"[^"]*","instructions":', NOT_READ.format("an old Codex")),
     (rb'\s*\{\s*"sessionId":\s*"[^"]*",\s*"projectHash":', NOT_READ.format("Gemini CLI")),
     (rb'\{"type":"system","content":"(?s:.{0,900}?)"(?:prompt_index|model_id)":',
      NOT_READ.format("Grok Build")),
@@ -6018,7 +6019,7 @@ AGENT_SIGNS = f"""
     turn.started  codex  !:logged
     turn.completed  codex  usage={{|<
     turn.failed  codex  error={{
-    {",".join(sorted(ROLLOUT_TYPES))}  codex  payload={{ timestamp="
+    {",".join(sorted(ROLLOUT_TYPES))}  codex  payload={{ timestamp="|payload.type="|payload.id="|payload.cwd="
     {COPILOT_TYPES}  copilot  data={{ !object !:logged
     result  copilot  sessionId=" exitCode
     step_start,step_finish,text,reasoning,tool_use  opencode  sessionID=" part={{
@@ -6031,9 +6032,9 @@ AGENT_SIGNS = f"""
     tool_execution_start,tool_execution_update,tool_execution_end  pi  toolCallId=" toolName="
     auto_retry_start,auto_retry_end  pi  attempt maxAttempts|success
     entry_appended  pi  entry={{
-    session  pi  id=" cwd="|version !createdAt
+    session  pi  id=" cwd="|version|thinkingLevel !createdAt
     {",".join(sorted(Pi.entries - {"message"}))}  pi  id=" parentId timestamp
-    message  pi  id=" parentId message.timestamp
+    message  pi  parentId|timestamp message.role message.timestamp
     response  pi  command=" success
     init  gemini  session_id=" model="
     message  gemini  role=user|role=assistant content=" timestamp="|delta|<role,content
