@@ -5989,6 +5989,7 @@ ACP_TOOLS = {
 CLAUDE_SAVED_IT = (
     'sessionId=" isSidechain|parentUuid|logicalParentUuid|message.content|message.parts'
 )
+CODEX_SAVED_IT = 'payload={ timestamp="|payload.type="|payload.id="|payload.cwd="'
 CURSORS_KEY = "apiKeySource=env|apiKeySource=flag|apiKeySource=login"
 COPILOT_TYPES = (
     "assistant.*,hook.*,model.*,permission.*,session.*,skill.*,subagent.*,tool.*,user.message,"
@@ -6019,7 +6020,7 @@ AGENT_SIGNS = f"""
     turn.started  codex  !:logged
     turn.completed  codex  usage={{|<
     turn.failed  codex  error={{
-    {",".join(sorted(ROLLOUT_TYPES))}  codex  payload={{ timestamp="|payload.type="|payload.id="|payload.cwd="
+    {",".join(sorted(ROLLOUT_TYPES))}  codex  {CODEX_SAVED_IT}
     {COPILOT_TYPES}  copilot  data={{ !object !:logged
     result  copilot  sessionId=" exitCode
     step_start,step_finish,text,reasoning,tool_use  opencode  sessionID=" part={{
