@@ -6352,7 +6352,7 @@ class Runs:
         self.failures: list[tuple[Run, str]] = []  # messages that follow the output of their runs
         self.seen = collections.Counter[str]()  # what a selector may match, for a summary
         self.matched = set[str]()  # selectors of --fail-on
-        self.saved_runs: dict[object, str] = {}  # saved: session, first line -> FILE:LINE
+        self.first_lines: dict[object, str] = {}  # session, first line of a run -> FILE:LINE
         self.labels: dict[str, int] = {}  # prefix of a session's name -> hash of the whole name
 
     def step(self, session: Session, event: Event) -> None:
@@ -6495,8 +6495,7 @@ class Runs:
         run.number, run.first_ms = self.file.runs, line_time(Event(raw=self.line))
         if in_file := self.runs_in.get(self.file.name):
             run.from_end = str(run.number - in_file - 1)
-        if session.translator.settled and run.first_ms:
-            self.find_copy(session, run)
+        self.find_copy(session, run)
         # An init after an act begins another run.
         run.begun = event.type in ACT_TYPES
         run.unmet = [*self.fail_unless]
@@ -6511,16 +6510,19 @@ class Runs:
             self.file.outside.pop(session.key, None)
 
     def find_copy(self, session: Session, run: Run) -> None:
-        """Leave out a run that another FILE holds, too: who forks or resumes a session copies it.
-        Its first line is the same, with its time; or that of a new session has the same ID: but
-        that may go on in another way, so that --fail-on looks at it, too."""
-        identity = "" if self.fail_on else as_text(object_in(self.line).get("uuid"))
-        first = (identity, run.first_ms) if identity else (session.key, hash(self.line))
-        place = self.saved_runs.get(first, run.where)
+        """Leave out a run that another FILE holds, too: a stream that was copied, or a session that
+        was forked or resumed. Its first line is the same, with an ID or a time; or that of a new
+        session has both: but that may go on in another way, so that --fail-on looks at it, too."""
+        identity = as_text(object_in(self.line).get("uuid"))
+        if not (identity or run.first_ms):
+            return
+        forked = identity and run.first_ms and not self.fail_on
+        first = (identity, run.first_ms) if forked else (session.key, hash(self.line))
+        place = self.first_lines.get(first, run.where)
         if place.rpartition(":")[0] != run.file:
             run.left_out = True
             self.file.copies.append(place)
-        remember(self.saved_runs, first, place, MAX_RUNS)
+        remember(self.first_lines, first, place, MAX_RUNS)
 
     def name(self, run: Run) -> None:
         """Label a run by its session's ID."""
@@ -14070,6 +14072,17 @@ def doubts_about_secrets(given: dict[str, Any]) -> Iterator[str]:
         yield f"{place}: no assignment: the whole line is hidden"
 
 
+def doubts_about_selectors(given: dict[str, Any], view: View) -> Iterator[str]:
+    """What selects events, where lines are about whole runs, and nothing else shows events."""
+    if given["to"] in ("json", "runs") and view.actions == "none":
+        for choice in (*given["only"], *given["drop"]):
+            if not (choice.of_run().terms or choice.names("result")):
+                what = (
+                    f"{escape(choice.text)} selects events, and -t {given['to']} shows whole runs"
+                )
+                yield f"{what}: select them by run= or session="
+
+
 def make_scanner(given: dict[str, Any]) -> Scanner:
     files = (file.values for file in given["secrets_file"])
     stated = itertools.chain(environment_values(given["secret_env"]), *files)
@@ -14278,6 +14291,8 @@ def run(files: tuple[str, ...], **given: Any) -> int:
     source = click.get_current_context().get_parameter_source("grace")
     if source is not click.core.ParameterSource.DEFAULT and not given["run"]:
         raise click.UsageError("--grace goes with --run only: nothing else can be ended")
+    if given["label"] and files and "-" not in files:
+        raise click.UsageError("--label names the standard input: FILEs have names of their own")
     unread: list[str] = []
     inputs = find_inputs(files, given, unread)
     classes = classes_of(given)
@@ -14300,7 +14315,7 @@ def run(files: tuple[str, ...], **given: Any) -> int:
     reporter = Reporter(out, redaction, appender("rejects", given, inputs))
     for what in unread:
         reporter.error(what)
-    for what in doubts_about_secrets(given):
+    for what in (*doubts_about_secrets(given), *doubts_about_selectors(given, view)):
         reporter.message(what)
     options = {name: given[name] for name in given.keys() & convert.__annotations__.keys()}
     options |= {"view": view, "redaction": redaction if classes else None, "reporter": reporter}
@@ -14576,8 +14591,12 @@ def view_of(given: dict[str, Any]) -> View:
     """The view that the options ask for; a terminal gets all of it by default. Raises
     click.UsageError if they contradict each other."""
     writer, quiet, actions = WRITERS[given["to"]], given["quiet"], given["actions"]
+    more = [f"--{name}" for name in ("detail", "tail", "diff") if given[name]]
     if quiet and actions not in (None, "none"):
-        raise click.UsageError(f"--quiet and --actions {actions} contradict each other")
+        more.append(f"--actions {actions}")
+    if more and (quiet or actions == "none"):
+        none = "--quiet" if quiet else "--actions none"
+        raise click.UsageError(f"{none} and {more[0]} contradict each other")
     out, err = Screen(1, given["color"]), Screen(2, given["color"])
     shown = writer is Text and out.fd is not None
     verbose = given["verbose"] or shown

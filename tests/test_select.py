@@ -447,6 +447,15 @@ def test_selecting_does_not_change_the_answer(path: str) -> None:
     assert convert(data, "-t", "json", "--drop", "type=*") == convert(data, "-t", "json")
 
 
+@pytest.mark.parametrize("to", ["runs", "json"])
+def test_selectors_of_events_do_not_select_runs(to: str) -> None:
+    told = f"agentfmt: shell selects events, and -t {to} shows whole runs: select them by run= or session=\n"
+    ended = run("-t", to, "--only", "run=1,read", "--drop", "shell", data=whole_run())
+    assert (len(ended.lines), ended.stderr) == (1, told)
+    ended = run("-t", to, "--drop", "shell", "--actions", "stderr", data=whole_run())
+    assert (len(ended.lines), "selects" in ended.stderr) == (1, False)
+
+
 def test_text_prints_only_what_is_selected() -> None:
     assert convert(DATA, "--only", "shell").lines == [label("shell", 3)]
     assert convert(DATA, "--drop", "tool_call").stdout == b""

@@ -14,7 +14,19 @@ from typing import Any
 
 import pytest
 from planting import redact
-from support import SAME, Ended, as_line, content, convert, corpus, label, returned, table, use
+from support import (
+    SAME,
+    Ended,
+    as_line,
+    content,
+    convert,
+    corpus,
+    label,
+    returned,
+    table,
+    use,
+    whole_run,
+)
 
 import agentfmt
 
@@ -75,6 +87,8 @@ def test_a_run_that_stands_in_two_files_counts_once() -> None:
     assert len(convert(both, "-t", "runs", "--fail-on", "command=git push*").objects) == 4
     odd = re.sub(rb'"uuid":"[^"]*"', b'"uuid":{"a":1}', SAMPLE)
     assert len(runs({"one": [odd], "two": [odd]})) == 2
+    stream = whole_run().replace(b"{", b'{"uuid":"1",', 1)
+    assert len(runs({"one": [stream], "two": [stream], "three": [whole_run()]})) == 2
     untimed = SAMPLE.replace(b"timestamp", b"time").replace(b'"uuid"', b'"id"')
     assert len(runs({name: [untimed] for name in files})) == 4
 
