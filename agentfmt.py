@@ -5993,7 +5993,7 @@ CODEX_SAVED_IT = 'payload={ timestamp="|payload.type="|payload.id="|payload.cwd=
 CURSORS_KEY = "apiKeySource=env|apiKeySource=flag|apiKeySource=login"
 COPILOT_TYPES = (
     "assistant.*,hook.*,model.*,permission.*,session.*,skill.*,subagent.*,tool.*,user.message,"
-    "system.message,system.notification"
+    "abort,system.message,system.notification"
 )
 AGENT_SIGNS = f"""
     *  cursor  converted_from="
@@ -6045,7 +6045,7 @@ AGENT_SIGNS = f"""
     error  gemini  severity=warning|severity=error message="
     message  droid  role=" text=" session_id|id
     tool_call,tool_result  droid  toolName|toolId parameters|isError|value|error
-    completion  droid  session_id=" finalText|numTurns|durationMs|isError
+    completion  droid  session_id="|sessionId=" finalText|numTurns|durationMs|isError
     error  droid  source=agent_loop|source=cli message="
     system/init  droid  reasoning_effort
     system/init  qwen  qwen_code_version
@@ -6923,6 +6923,8 @@ class Sessions:
         name, stated = kind.session_in(event), details(event).get("converted_from")
         agent = stated if stated in AGENTS else agent
         before = self.last.get(kind if kind.translates else agent)
+        if before and agent not in (before.agent, kind.name):  # a relative's
+            before = None
         if kind.init_names and not (name or current.agent) and isinstance(current.key, str):
             name = current.key
         if not (name or kind.translates):
