@@ -7598,22 +7598,18 @@ CHANGES_LINE = regex(
 )
 
 
-def commands_in(
-    node: Any, hidden: str = "", *, fed: Fed = None, behind: Any = ()
-) -> Iterator[ShellCommand]:
-    """The commands of a node of the syntax. ``behind``: words of a command behind a redirection's
-    file, which the parser takes for more files."""
+def commands_in(node: Any, hidden: str = "", *, fed: Fed = None) -> Iterator[ShellCommand]:
+    """The commands of a node of the syntax. Raises UnclearError."""
     kind, parts = node.type, node.children
     if kind == "redirected_statement":
         fed = next(filter(None, map(input_from, parts)), fed)
-        behind = [word for part in parts[1:] for word in files_of(part)[1:]]
     elif kind == "command":
         fed = next(filter(None, map(input_from, parts)), fed)
         named = [node.child_by_field_name("name"), *node.children_by_field_name("argument")]
-        words = [word_of(part) for part in (*named, *behind) if part.is_named]
+        words = [word_of(part) for part in named if part.is_named]
         yield from started_by(words, hidden, fed=fed)
     elif kind == "file_redirect":
-        for file in files_of(node)[:1]:
+        for file in node.children_by_field_name("destination"):
             name = placed(word_of(file)) if file.type != "number" else "/dev/fd"
             if ">" in source_of(node).split(name)[0] and not name.startswith("/dev/"):
                 yield ShellCommand([INTO, name], "a redirection")
@@ -7628,18 +7624,15 @@ def commands_in(
     elif kind == "word":
         yield from substitutions_in(source_of(node))
     for part, why, piped in inner_parts(node):
-        more = behind if part.type == "command" else ()
         given = UNKNOWN if piped else fed
-        yield from commands_in(part, hidden or why, fed=given, behind=more)
+        yield from commands_in(part, hidden or why, fed=given)
 
 
-def files_of(redirect: Any) -> list[Any]:
-    """What a redirection names: its file, or the word of a document, and what the parser adds. One
-    that only closes a descriptor names none, and the parser takes the next word for a file."""
+def has_more(redirect: Any) -> bool:
+    """Does the parser take the command's own words for those of a redirection?"""
     named = redirect.children_by_field_name("destination")
-    words = redirect.children_by_field_name("argument")
     closes = any(part.type in (">&-", "<&-") for part in redirect.children)
-    return [redirect, *named, *words] if closes or words else named
+    return len(named) + closes > 1 or bool(redirect.children_by_field_name("argument"))
 
 
 def substitutions_in(line: str) -> Iterator[ShellCommand]:
@@ -7675,9 +7668,11 @@ def input_from(redirect: Any) -> Fed:
 def inner_parts(node: Any) -> Iterator[tuple[Any, str, bool]]:
     """The parts of a node, each with what hides its status, and whether it is fed. Only the last
     command, and a chain of && before it, decide the status. What follows `<<E` on its line stands
-    in the document. Raises UnclearError of nested backticks, which the parser doesn't know."""
+    in the document. Raises UnclearError of what the parser doesn't know: nested backticks, and
+    words behind a redirection."""
     kind, parts = node.type, node.children
-    if kind == "command_substitution" and re.match(r"`[^`]*\\`", source_of(node)):
+    nested = kind == "command_substitution" and re.match(r"`[^`]*\\`", source_of(node))
+    if nested or (kind == "redirected_statement" and any(map(has_more, parts[1:]))):
         raise UnclearError
     kinds = [part.type for part in parts]
     named = [at for at, part in enumerate(parts) if part.is_named and part.type != "comment"]
@@ -7735,69 +7730,73 @@ LIST = regex(r"(?<![\\\0$])(?=\{\S)")  # in braces
 
 def started_by(words: Sequence[str], hidden: str, *, fed: Fed = None) -> Iterator[ShellCommand]:
     """A command, and those that it may start: any word behind it that is no option may begin one,
-    for nobody knows which options have a value. The one behind known words tells how it ended.
-    Raises UnclearError."""
+    or be a line, for nobody knows all programs and their options. The one behind known words tells
+    how it ended. Raises UnclearError of what known programs start."""
     yield from set_by(words)
-    words, begun = [*words], {0: hidden}  # where a command begins -> what hides its end
+    words, begun, texts = [*words], {0: (hidden, CERTAIN)}, False  # where one begins
     for at, word in enumerate(words):
         if at not in begun:
             continue
-        name, rest, hidden = base_name(word), words[at + 1 :], begun[at]
+        hidden, needed = begun[at]
+        if at and ENDS_WORD.search(word):
+            if needed == CERTAIN:
+                yield from read_input(word, hidden)
+            elif not texts:
+                yield from read_text(word)
+            continue
+        name, rest = base_name(word), words[at + 1 :]
         program = NAME_END.sub("", name)
-        if rest[-1:] == ["-h"] or not HELP.isdisjoint(rest):
+        if rest[-1:] in (["-h"], ["-V"]) or not HELP.isdisjoint(rest):
             hidden = hidden or "its option"
         for spelled in dict.fromkeys((name, program)):
             yield ShellCommand([spelled, *rest], hidden)
-        if UNTOLD.match(" ".join((program, *rest))):
-            raise UnclearError
-        if program in HIDES_STATUS:
-            hidden = hidden or program
         if program in FEEDERS:
             words[at + 1 :] = rest = completed_words(program, rest)
-        yield from scripts_of(program, rest, hidden, fed)
-        for to, why in inner_words(program, rest):
-            why = hidden or why
-            if ENDS_WORD.search(rest[to]):
-                yield from read_argument(program, rest[to - 1] if to else "", rest[to], why)
-            else:
-                begun[at + 1 + to] = begun.get(at + 1 + to, why) and why
+        with contextlib.nullcontext() if needed else contextlib.suppress(UnclearError):
+            yield from scripts_of(program, rest, hidden, fed)
+        texts = texts or (needed == CERTAIN and first_inner(program, rest) == NOWHERE)
+        for to, why, need in inner_words(program, rest):
+            why, to = hidden or why, at + 1 + to
+            before, needed = begun.get(to, (why, need))
+            begun[to] = before and why, max(needed, need)
 
 
-def read_argument(program: str, before: str, line: str, hidden: str) -> Iterator[ShellCommand]:
-    """The commands of a word that may be a line. Raises UnclearError if it has to be one. Else it
-    may be a text, such as the name of a test; of programs that nobody knows it is."""
-    found, has_to_be = None, program in MANY_LINES or LINE_FOLLOWS.fullmatch(before)
-    if has_to_be or not START_OTHERS.isdisjoint((program, plain_name(program))):
-        with contextlib.nullcontext() if has_to_be else contextlib.suppress(UnclearError):
-            found = [*read_input(line, hidden)]
-    yield from [ShellCommand([line], hidden)] if found is None else found
+# A command that another may start: nobody knows; a known program might; it does.
+GUESSED, LIKELY, CERTAIN = range(3)
 
 
-def inner_words(program: str, rest: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Where commands may begin behind a program, each with what hides its end. A word that isn't
-    known, or is a line of its own, begins one only if it is the first behind known words."""
+def read_text(text: str) -> Iterator[ShellCommand]:
+    """The commands of what may be a line; of one that can't be read, those of its pieces."""
+    try:
+        found = [*read_input(text.lstrip("+:!|"), "a text")]
+    except UnclearError:
+        pieces = [] if SENTENCES.search(text) else re.split(r"[\n;&|()`'\"]", text)
+        found = [ShellCommand(words, "a text") for words in map(str.split, pieces) if words]
+    yield from (one for one in found if not one.words[0].startswith(UNKNOWN))
+
+
+def inner_words(program: str, rest: Sequence[str]) -> Iterator[tuple[int, str, int]]:
+    """Where commands may begin behind a program, each with what hides its end, and how much of it
+    has to be known: the first behind known words; of others that only the shell knows nothing."""
     if (begin := first_inner(program, rest)) == NOWHERE:
         return
     if len(rest) > MAX_INNER:
         raise UnclearError
-    # Words behind a -- or in a block are rarely commands, where nothing else says so.
-    doubtful = rest[begin - 1 : begin] in (["--"], ["{"])
-    known = NOWHERE if doubtful else count_known(program, rest)
-    if plain_name(program) not in PLACES and 0 < begin <= known + 1:  # so is what it begins behind
-        known = max(known, begin + count_known(program, rest[begin:]))
+    known = count_known(program, rest) if is_starter(program) else NOWHERE
     inner = [at for at in range(begin, len(rest)) if not NO_PROGRAM.match(rest[at])]
     first = next((at for at in inner if at >= known), NOWHERE)
     for at in inner:
-        is_line, is_known = ENDS_WORD.search(rest[at]), base_name(rest[at])[:1] != UNKNOWN
-        lines = program in MANY_LINES or (program, rest[at - 1]) in SCRIPT_BEHIND
-        if at == first or (lines if is_line else is_known):
-            tells = at == known or (program.lower(), rest[at - 1].lower()) in TELLS
-            yield at, "" if tells else f"{program} {rest[min(known, at)]}"
+        if at == first or not base_name(rest[at]).startswith(UNKNOWN):
+            hides = program in HIDES_STATUS or at != known
+            need = CERTAIN if at == first else LIKELY if known < NOWHERE else GUESSED
+            yield at, f"{program} {rest[min(known, at)]}" if hides else "", need
 
 
 def scripts_of(program: str, rest: Sequence[str], hidden: str, fed: Fed) -> Iterator[ShellCommand]:
     """The commands of what a shell is given to run: the first word behind its options, or its
     input; and of what a program may give to one. Raises UnclearError."""
+    if UNTOLD.match(" ".join((program, *rest))):
+        raise UnclearError
     if program in JOINING:
         yield from read_script(" ".join(rest) if len(rest) < MAX_INNER else UNKNOWN, hidden)
     elif plain_name(program) in SHELL_NAMES:
@@ -7817,8 +7816,9 @@ def scripts_of(program: str, rest: Sequence[str], hidden: str, fed: Fed) -> Iter
         elif ("-s" in options or at == len(rest)) and HELP.isdisjoint(rest):
             yield from read_input(fed or UNKNOWN, hidden)
     elif fed is not None and program != "xargs" and first_inner(program, rest) < NOWHERE:
-        known = count_known(program, rest)
-        yield from read_input(fed, hidden) if known == len(rest) or program == "at" else ()
+        known = count_known(program, rest) if is_starter(program) else NOWHERE
+        if known == len(rest) or program == "at":
+            yield from read_input(fed, hidden or program)
 
 
 def read_script(script: str, hidden: str) -> Iterator[ShellCommand]:
@@ -7839,15 +7839,11 @@ def read_input(script: str, hidden: str) -> Iterator[ShellCommand]:
 def set_by(words: Sequence[str]) -> Iterator[ShellCommand]:
     """The commands that settings among words name: others may stand behind them. Of a value that
     can't be read, or only the shell knows, nothing is said: most are names of editors, or texts."""
-    pairs, names = itertools.pairwise(words), {*map(base_name, words)}
-    entries = (
-        f"{before if before == '--entrypoint' else '--rsh'}={word}"
-        for before, word in pairs
-        if before == "--entrypoint" or ("rsync" in names and REMOTE_SHELL.fullmatch(before))
-    )
-    given = not GIVEN_SCRIPTS.isdisjoint(names)
+    entries = [f"{one}={word}" for one, word in itertools.pairwise(words) if one == "--entrypoint"]
+    program, *rest = map(base_name, words)
+    glued = first_inner(program, rest) < NOWHERE
     for word in (*words, *entries):
-        if setting := SETS_COMMAND.match(word) or (GLUED_SCRIPT.match(word) if given else None):
+        if setting := SETS_COMMAND.match(word) or (glued and GLUED_LINE.match(word)):
             try:
                 found = [*read_input(f'{setting[1]} "$@"', "a setting")]
             except UnclearError:
@@ -7868,14 +7864,18 @@ def plain_name(program: str) -> str:
     return re.sub(r"(?<=[a-z])[-.0-9]+\Z", "", program)  # python3.12
 
 
+def is_starter(program: str) -> bool:
+    return not {program, plain_name(program)}.isdisjoint(STARTERS)  # run0
+
+
 def first_inner(program: str, rest: Sequence[str]) -> int:
     """Where the first command may begin that a program starts, or NOWHERE."""
     name = plain_name(program)
-    if name in SHELL_NAMES:
+    if name in SHELL_NAMES or (name == "command" and rest[:1] in (["-v"], ["-V"])):
         return NOWHERE
-    if not STARTERS.isdisjoint((name, program)):  # run0
-        return NOWHERE if name == "command" and rest[:1] in (["-v"], ["-V"]) else 0
-    flag = STARTS_BEHIND.get(name, RUN)
+    flag = r"\{" if NO_NAME.fullmatch(name) else TEXTS.get(name)
+    if flag is None:
+        return 0
     return next((at + 1 for at, word in enumerate(rest) if re.fullmatch(flag, word)), NOWHERE)
 
 
@@ -7885,6 +7885,10 @@ NOWHERE = 1 << 30
 def count_known(program: str, rest: Sequence[str]) -> int:
     """How many words behind a program are known to be no command: options that don't keep it from
     telling how it ended, their values, and the name of a place."""
+    if flag := TELLS.get(program.lower()):  # all before it is about what it runs
+        at = next((at + 1 for at, word in enumerate(rest) if re.fullmatch(flag, word)), 0)
+        if at:
+            return at
     text = "".join(re.sub(r"\s", "_", word) + " " for word in rest)
     return known_words(plain_name(program)).match(text)[0].count(" ")  # type: ignore[index]
 
@@ -7920,62 +7924,50 @@ HELP = frozenset(
 # Settings of what programs run: GIT_EDITOR=x, core.pager=x, --entrypoint=x, and any that is a line.
 SETS_COMMAND = regex(
     r"(?is)(?:[\w.-]*(?:editor|pager|visual|[\w.-]command|-filter|-exec|extcmd|-string|-call|-run"
-    r"|--rsh)=|--entrypoint=|(?!-*(?:m|message|title|body|grep|regexp)=|command=)[\w.-]+="
-    r"(?:exec=|!)?(?=\S*\s))(.+)"
+    r"|--rsh|shell)=|--entrypoint=|[\w-]+\.[\w.-]+=!?(?=\S*\s))(.+)"
 )
-REMOTE_SHELL = regex(r"--rsh|-[a-zA-Z]*e")  # rsync's
-GLUED_SCRIPT = regex(r"(?is)-[a-z]*[sc](?=\w+ )(.+)")  # env -S'x y'
+GLUED_LINE = regex(r"(?is)(?:-[a-z]*[sc](?=\w+ )|-[a-z]|[\w.-]+[=:](?:exec=)?[!|]?)(?=\S*\s)(.+)")
 SHELL_NAMES = frozenset(
     "sh bash zsh dash ksh fish ash mksh lksh oksh osh ysh hush ion posh yash csh tcsh rbash "
     "elvish nu xonsh source .".split()
 )
-GIVEN_SCRIPTS = frozenset("env su runuser script npx npm".split()) | SHELL_NAMES - {"source", "."}
 # Words of programs which leave it open what these run.
 UNTOLD = regex(r"(?i:(?:pwsh|powershell)\b.* -e(?:c|nc[a-z]*)?(?: |\Z))|git .*\balias\.")
 PIPES = ("<(", "$@", "/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 SCRIPT = regex("-[a-zA-Z]*[cC][a-zA-Z]*|--(?:session-)?commands?")  # precedes that of a shell
 JOINING = ("eval", "iex", "Invoke-Expression")  # their words make one script
-MANY_LINES = frozenset(  # any word of theirs may be a line
-    "ssh watch parallel sem trap tmux screen hyperfine at batch cmd pwsh powershell flock script "
-    "su runuser sg entr watchexec nodemon mosh concurrently pee mispipe pdsh".split()
+TELLS = {
+    **dict.fromkeys(("nix", "nix-shell"), "-c|--command|--run"),
+    **dict.fromkeys(("pwsh", "powershell"), "(?i)-c|-command"),
+    "cmd": "(?i)//?[ck]",
+}
+DOCKERS = "docker podman nerdctl docker-compose podman-compose".split()
+# Programs whose words are texts, names, and files: none begins a command but behind these.
+RUN = r"run|exec|rsh|--|\{"
+RUNNERS = (
+    "aws-vault bundle composer conda direnv mamba pipenv pipx poetry rbenv rustup rye tox".split()
 )
-SCRIPT_BEHIND = [*itertools.product(("npx", "npm"), ("-c", "--call"))]
-LINE_FOLLOWS = regex(
-    "(?i)-c|-x|--exec|-?-command|--run|--call|--extcmd|foreach|--.*-filter|//?[ck]"
-)
-TELLS = frozenset(  # all that stands before is about what they run
-    itertools.chain(
-        itertools.product(("nix", "nix-shell"), ("-c", "--command", "--run")),
-        itertools.product(("pwsh", "powershell"), ("-c", "-command")),
-        itertools.product(("cmd",), ("/c", "//c", "/k", "//k")),
-    )
-)
-# Programs that start what their words say.
-STARTERS = frozenset(
-    "sudo doas env timeout time nice ionice stdbuf exec xargs strace ltrace flock command npx yarn "
-    "pnpm chroot taskset xvfb-run cross-env bunx uvx nohup setsid builtin coproc unbuffer chronic "
-    "caffeinate ssh watch parallel wsl dbus-run-session dotenv firejail proxychains unshare tini "
-    "torsocks gosu su-exec setpriv chrt sshpass Start-Process busybox toybox entr tmux screen "
-    "fakeroot perf valgrind nsenter bwrap prlimit systemd-run systemd-inhibit faketime pkexec run0 "
-    "dumb-init envdir rlwrap retry trap sem start-stop-daemon su runuser script pwsh powershell "
-    "call start sg ssh-agent at batch distrobox lxc-attach machinectl ctr minikube lima orb srun "
-    "mpirun runcon setarch eatmydata ifne pee mispipe concurrently pdsh wt conhost flatpak-spawn "
-    "mosh autossh plink gcloud fly flyctl torify tsocks fakechroot proot arch-chroot "
-    "systemd-nspawn hyperfine watchexec nodemon lerna sops k3s limactl colima and or not "
-    "! { if then elif else while until do".split()  # for the parser, words of a shell behind `!`
-)
-RUN = r"run|exec|rsh|--|\{"  # or a block of PowerShell
-# Programs that start others only behind other words.
-STARTS_BEHIND = {
+TEXTS = {
+    **dict.fromkeys(
+        ": [ [[ ack agentfmt ag apk apt apt-get awk basename black brew bzip2 cargo cat cd "
+        "chgrp chmod chown claude cmp codex column comm cp curl cut date dd declare deno df diff "
+        "dirname dnf du echo egrep eslint exit export expr fgrep file fold gawk gh glab grep gzip "
+        "head hexdump id java javac jq kill killall ln local ls make md5sum mkdir mktemp "
+        "mv mypy mysql nl node od paste patch pgrep php pip pkill prettier printf ps psql "
+        "pushd pytest read readlink realpath return rg rm rmdir ruby ruff scp sed seq sha256sum "
+        "shasum sleep sort sqlite3 stat strings tail tee test touch tr tree true truncate type "
+        "uniq unset unzip wc wget whereis which yq zip".split(), "(?!)"),
+    **dict.fromkeys([*DOCKERS, *RUNNERS, *"asdf kubectl oc lxc incus opam stack".split()], RUN),
     **dict.fromkeys("npm bun mise pixi hatch pdm go uv nix guix devbox devenv coverage".split(),
                     RUN + "|x|dlx|tool|start|shell|develop|-m|-c|--command|--call"),
-    **dict.fromkeys(("python", "py", "pypy"), "-m"), "nix-shell": "--run|--command",
+    **dict.fromkeys(("python", "py", "pypy"), "-m"),
     "git": "foreach|run|-x|--exec|--extcmd|--[a-z]+-filter",
-    "find": "-(?:exec|ok)(?:dir)?", "fd": "-x|-X|--exec|--exec-batch", "vagrant": "-c|--command",
-    "cmd": "(?i)//?[ck]", "gdb": "--args",
+    "find": "-(?:exec|ok)(?:dir)?", "fd": "-x|-X|--exec|--exec-batch",
 }  # fmt: skip
-VERB = r"(?:run|exec|rsh|x|dlx|tool|compose|[0-9.]+[smhd]?)"  # before a program, or a time
-DOCKERS = "docker podman nerdctl docker-compose podman-compose".split()
+# What is no program's name: it begins a sentence, or is its word. And where two sentences meet.
+NO_NAME = regex(r"(?!Start-|Invoke-)[A-Z][^=]*|.*[.,:?]")
+SENTENCES = regex(r"[\w)*`][.:!]+\s+[A-Z*#]")
+VERB = r"(?:run|exec|rsh|x|dlx|tool|shell|develop|compose|[0-9.]+[smhd]?)"  # before one, or a time
 # Behind these, or their verb, comes the name of a host, a container, a file, or a time first.
 PLACES = {
     **dict.fromkeys(
@@ -7986,12 +7978,11 @@ PLACES = {
     "su": r"(?<!c )(?<!d )\S+(?= -| \Z)",
     "runuser": r"(?<!c )(?<!d )(?<!-- )\S+(?= -[a-zA-Z]*[cC] | -?\Z)",
 }  # fmt: skip
-START_OTHERS = STARTERS | STARTS_BEHIND.keys() | PLACES.keys()
 # Options with a value, of programs that start others.
 VALUED = {
-    "ssh": "-[BbcDEeFIiJLlmOopQRSWw]", "tmux": "-[csntLf]", "watch": "-[nqs]",
+    "ssh": "-[BbcDEeFIiJLlmOopQRSWw]",
     **dict.fromkeys(("python", "py", "pypy"), "-[WX]"),
-    "strace": "-[aeEopsu]", "exec": "-a", "time": "-[fo]", "command": "(?!)", "doas": "-[Cu]",
+    "exec": "-a", "time": "-[fo]", "command": "(?!)", "doas": "-[Cu]",
     "sh": "[-+][a-zA-Z]*[oO]|--(?:rc|init-)file", "timeout": "-[ks]", "su": "-[sgG]",
     **dict.fromkeys(DOCKERS, "-[acefhlmpuvw]|--(?:env|env-file|volume|workdir|name|user|file"
                     "|network|memory|platform|gpus|mount|publish|profile|context|host|label"
@@ -8007,10 +7998,25 @@ VALUED = {
     "|context|profile|adjustment|chdir|unset|host|prefix|filter|cwd|network|volume|publish|image)",
 }  # fmt: skip
 FEEDERS = frozenset(("xargs", "parallel", "sem"))
+# What is known to start the first word behind its options, and how that ended isn't told.
 HIDES_STATUS = FEEDERS | frozenset(
     "find fd trap coproc setsid script watch systemd-run tmux screen entr start-stop-daemon "
-    "hyperfine at batch gdb git nodemon watchexec Start-Process Start-Job start ! concurrently pee "
-    "ifne pdsh wt conhost".split()
+    "hyperfine at batch gdb git nodemon watchexec Start-Process Start-Job start !".split()
+)
+# And is told.
+STARTERS = (
+    HIDES_STATUS
+    | PLACES.keys()
+    | {name for name in TEXTS if TEXTS[name] != "(?!)"}
+    | set(
+        "sudo doas env timeout time nice ionice stdbuf exec strace ltrace command npx yarn "
+        "pnpm taskset xvfb-run cross-env bunx uvx nohup builtin unbuffer chronic nix-shell "
+        "caffeinate wsl dbus-run-session dotenv firejail proxychains unshare tini "
+        "torsocks setpriv chrt sshpass busybox toybox "
+        "fakeroot perf valgrind nsenter bwrap prlimit systemd-inhibit faketime pkexec run0 "
+        "dumb-init envdir rlwrap retry pwsh powershell cmd "
+        "call sg ssh-agent runcon setarch eatmydata torify tsocks fakechroot proot".split()
+    )
 )
 # Options with which a program doesn't wait for what it starts, or starts nothing.
 DETACHED = {

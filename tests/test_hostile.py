@@ -54,7 +54,7 @@ class Expression(NamedTuple):
 # tried, nor what the user gives, or what looks at that.
 TABLES: Mapping[str, Iterable[Any]] = {
     "rule": agentfmt.FAILURES.values(),
-    "flag": agentfmt.STARTS_BEHIND.values(),
+    "flag": [*agentfmt.TEXTS.values(), *agentfmt.TELLS.values()],
     "detached": agentfmt.DETACHED.values(),
     "options": agentfmt.VALUED.values(),
     "spelled": [pattern for pattern, _ in agentfmt.REWRITTEN],
