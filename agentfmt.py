@@ -1674,8 +1674,9 @@ NOT_BEGUN = OpenCall()
 class FinishedCall:
     """A call that has ended, or, of one that goes on, what it has done so far. Writers read it.
 
-    ``status`` says how it ended: ok, nonzero or a key of REASONS; ``held`` is what the variant of
-    its result holds, ``found`` the same if it is a success, or a failure with an exit status.
+    ``status`` says how it ended: ok, nonzero, a key of REASONS, or STILL_OPEN; ``held`` is what the
+    variant of its result holds, ``found`` the same if it is a success, or a failure with an exit
+    status.
     """
 
     def __init__(self, event: Event, start: OpenCall = NOT_BEGUN, cwd: str = "") -> None:
@@ -1735,6 +1736,8 @@ class FinishedCall:
             about = named.target(as_object(self.held), here)
             target = target or about[:MAX_TARGET].strip()
             return replace(act, target=target, outcome=self.reason())
+        if self.status == STILL_OPEN:
+            return replace(act, target=target)
         facts = filter(None, [fact(self) for fact in named.facts])
         return replace(act, target=target, outcome=", ".join(facts) or act.outcome)
 
@@ -2065,10 +2068,12 @@ PATH_MEMBERS = (
 
 
 @functools.lru_cache(256)
-def plain_action(tool: str, status: str, code: int | None, begun: bool) -> Action:
+def plain_action(tool: str, status: str, code: int | None = None, begun: bool = False) -> Action:
     named = tool_named(tool)
     if begun:
         named = IN_BACKGROUND.get(tool, named)
+    if status == STILL_OPEN:
+        return Action(named.doing, "", status, verb=verb_of(named, named.doing), running=True)
     label = f"Failed to {named.do}" if status in REASONS else named.done
     outcome = f"exit {code}" if status == "nonzero" else REASONS.get(status, "")
     return Action(label, "", outcome, status != "ok", verb_of(named, label))
@@ -2099,6 +2104,7 @@ NOTICES = ("task_notification", "warning", "blocked")  # subtypes of events that
 RECONNECTING = "Reconnecting..."  # how Codex says that it tries again
 
 
+STILL_OPEN = "unfinished"  # status of a call that was open when its run ended
 WENT_WELL = ("", "completed", "success")  # statuses of background tasks
 
 
@@ -7366,7 +7372,9 @@ class RunNotes:
         """The calls that were still open when the run ended, and are shown."""
         for call in self.calls.values():
             if call.event and not call.unprinted:
-                yield FinishedCall(call.event, call, self.cwd)
+                finished = FinishedCall(call.event, call, self.cwd)
+                finished.status = STILL_OPEN
+                yield finished
 
     def ask(self, event: Event) -> None:
         """Note the target in a question: a call that isn't allowed never starts."""
@@ -11600,8 +11608,8 @@ class Record:
 
 class Follower(Writer):
     """A writer that keeps a record (``record``) of each open run. Its hooks add lines to ``made``:
-    ``tell`` what was asked, said or thought, ``notice`` an action, ``did`` a call, ``ended`` the
-    end of a run, ``outside`` events of no run."""
+    ``tell`` what was asked, said or thought, ``notice`` an action, ``did`` a call, once it or its
+    run has ended, ``ended`` the end of a run, ``outside`` events of no run."""
 
     event_type: type[Event] = SpokenEvent
     words = acts = chat = True
@@ -11695,8 +11703,8 @@ class Follower(Writer):
             self.did(record, event.finished_call)
         if ends_run(event):
             going = sorted(notes.unfinished(), key=lambda call: -len(notes.ancestors(call.parent)))
-            for number, call in enumerate(going, 1):
-                self.did(record, call, going=number)
+            for call in going:
+                self.did(record, call)
 
 
 class TextRecord(Record):
@@ -11707,6 +11715,7 @@ class TextRecord(Record):
         self.fence = ""  # of code in the words, while it is open
         self.has_text = False  # has the current segment a line that isn't blank?
         self.below: list[str] = []  # the open calls of sub-agents above the last line
+        self.going: dict[str | None, Event] = {}  # open calls, where nothing is noted of calls
 
 
 class Text(Follower):
@@ -11798,8 +11807,17 @@ class Text(Follower):
     def act(self, event: Event, record: TextRecord) -> None:
         if not self.labels:
             super().act(event, record)
-        elif event.type == "tool_call" and event.subtype == "completed" and not event.unprinted:
-            self.notice(record, FinishedCall(event).label)
+        elif event.type == "tool_call":
+            if event.subtype == "started":
+                record.going[event.call_id] = event
+            elif event.subtype == "completed":
+                record.going.pop(event.call_id, None)
+                if not event.unprinted:
+                    self.notice(record, FinishedCall(event).label)
+        elif ends_run(event):
+            for call in record.going.values():
+                if not call.unprinted:
+                    self.notice(record, plain_action(tool_of(call)[0], STILL_OPEN))
         if self.live and self.detail and event.type == "tool_call":
             self.set_todos(event, record)
 
@@ -11812,11 +11830,9 @@ class Text(Follower):
                 call.shown = action
                 self.notice(record, action)
 
-    def did(self, record: TextRecord, call: FinishedCall, going: int = 0) -> None:
+    def did(self, record: TextRecord, call: FinishedCall) -> None:
         """The lines of a call: its own, below the line of the sub-agent that made it, and, if it is
         a command that failed, the end of what it printed."""
-        if going:
-            return
         action, indent = call.label, ""
         if self.detail:
             above = record.notes.ancestors(call.parent)
@@ -12220,6 +12236,8 @@ def tame(state: Any, *, for_github: bool) -> None:
 def words_html(text: str, *, for_github: bool = False) -> str:
     """Words, which are Markdown, as HTML."""
     text = show_controls(text.strip().replace("\r\n", "\n"))
+    if is_plain(text):
+        return f"<p>{text}</p>"
     if max(map(len, text.split("\n\n"))) > MAX_PARAGRAPH:
         return f"<pre>{escape_html(text)}</pre>"
     return without_commands(markdown_reader(for_github=for_github).render(text).strip())
@@ -12228,13 +12246,16 @@ def words_html(text: str, *, for_github: bool = False) -> str:
 def said_in_markdown(text: str) -> str:
     """Words as HTML in a report in Markdown, where an empty line would end it. A line without any
     markup stays as it is."""
-    shown = words_html(text, for_github=True)
-    if shown == f"<p>{text}</p>" and PLAIN_WORDS.fullmatch(text):
-        return text
-    return EMPTY_LINE.sub("&#10;", shown)
+    return text if is_plain(text) else EMPTY_LINE.sub("&#10;", words_html(text, for_github=True))
 
 
-PLAIN_WORDS = regex(r"[^\W_][\w ,;.!?'()-]*")
+def is_plain(text: str) -> bool:
+    """Is a text a line without any sign of Markdown or HTML, address or name?"""
+    plain = PLAIN_WORDS.fullmatch(text) and text.isprintable()
+    return bool(plain) and not LINKED_OR_CALLED.search(text)
+
+
+PLAIN_WORDS = regex(r"(?!\d+[.)])[^\W_](?:[^\n\\`*_\[\]<>&#~|@$^:]|:(?= ))*")
 EMPTY_LINE = regex(r"\n(?=[ \t\n])")
 
 
@@ -12395,6 +12416,7 @@ class Chapter(Record):
         super().__init__(run)
         self.number = number  # of the runs in the report
         self.steps: list[Step] = []
+        self.going = 0  # calls that never ended
         self.missing = 0  # steps that are left out
         self.most_files = MOST_FILES  # that are named
         self.title = ""  # the first line that was asked or said
@@ -12416,10 +12438,11 @@ class Chapter(Record):
         """The changed files that are named."""
         return [*itertools.islice(self.totals.files.values(), self.most_files)]
 
-    def place(self, further: int = 0) -> str:
-        """The address of the last finished call, or of one that goes on when the run ends."""
+    def place(self, call: FinishedCall) -> str:
+        """The address of the last finished call, or of the next one that never ended."""
+        self.going += call.status == STILL_OPEN
         number = sum((*self.totals.actions.values(), *self.totals.nested.values()))
-        return f"{self.number}.{number + further}"
+        return f"{self.number}.{number + self.going}"
 
     def tree(self) -> list[Step]:
         """The steps, those of a sub-agent below its call, unless that isn't shown, too deep, or
@@ -12557,14 +12580,11 @@ class Document(Follower):
             act = api_wait(act.target, *both)
         self.put(part, Step(kind="done", act=act))
 
-    def did(self, part: Chapter, call: FinishedCall, going: int = 0) -> None:
-        """Add a call that has ended: ``going`` is 0; or the number of one that goes on when the run
-        ends."""
-        act = running_action(call.start, part.notes.cwd) if going else call.action
-        bare = replace(act, target="") if going else call.label
-        step = Step(kind="done", act=act if self.detail else bare, place=part.place(going))
+    def did(self, part: Chapter, call: FinishedCall) -> None:
+        act = call.action if self.detail else call.label
+        step = Step(kind="done", act=act, place=part.place(call))
         step.call, step.parent, step.tool = call.event.call_id, call.parent, call.tool
-        if self.detail and not going:
+        if self.detail:
             step.took, step.span, step.details = call.duration_ms, call.span, self.details(call)
         self.put(part, step)
 
@@ -13060,7 +13080,7 @@ def page_template() -> Any:
         return value if isinstance(value, Markup) else Markup(escape_html(str(value)))
 
     env = jinja2.Environment(
-        autoescape=True, finalize=safe, trim_blocks=True, lstrip_blocks=True,
+        autoescape=True, finalize=safe, trim_blocks=True, lstrip_blocks=True, optimized=False,
         undefined=jinja2.StrictUndefined,
     )  # fmt: skip
     env.filters |= FILTERS | {
@@ -13369,10 +13389,10 @@ class CallTable(Table):
             failed = {"status": "error", "outcome": status}
             self.add(row if status in WENT_WELL else row | failed)
 
-    def did(self, _kept: Record, call: FinishedCall, going: int = 0) -> None:
+    def did(self, _kept: Record, call: FinishedCall) -> None:
         row, key = self.row(call), (call.event.session_id, call.event.call_id)
-        if going:
-            self.add(row | {"status": "unfinished", "outcome": None})
+        if call.status == STILL_OPEN:
+            self.add(row | {"outcome": None})
         elif call.begun and row["tool"] == "shell" and key not in self.going:
             self.going[key] = row
             if len(self.going) > MAX_NAMES:
@@ -13516,7 +13536,7 @@ class Otlp(Follower):
         now, clock = round(time.time() * 1000), round(1000 * (time.monotonic() - since))
         return now - max(took, clock), now
 
-    def did(self, trace: Trace, call: FinishedCall, going: int = 0) -> None:
+    def did(self, trace: Trace, call: FinishedCall) -> None:
         identity = call.event.call_id
         trace.ids[identity] = trace.ids.get(identity, -1) + 1
         above = trace.nest(identity, call.parent, trace.notes.calls)
@@ -13524,7 +13544,7 @@ class Otlp(Follower):
         span = call.span or self.time_of(trace, call.started_ms, call.duration_ms or 0, since)
         if call.span:
             trace.last = max(call.span[1], trace.last or 0)
-        status = "unfinished" if going else call.status
+        status = call.status
         command = call.arguments.get("command") if call.tool == "shell" else None
         fields = {
             "gen_ai.operation.name": "execute_tool",
@@ -13661,7 +13681,7 @@ class Atif(Follower):
     def tell(self, record: Trajectory, kind: str, text: str, at: int | None, *_: Any) -> None:
         record.tell(None, kind, text, at)
 
-    def did(self, record: Trajectory, call: FinishedCall, going: int = 0) -> None:
+    def did(self, record: Trajectory, call: FinishedCall) -> None:
         identity, above = call.event.call_id or "", call.parent
         step = record.agent_step(above, call.span[0] if call.span else None, speaks=False)
         made = {"tool_call_id": identity, "function_name": call.name, "arguments": call.arguments}
@@ -13670,7 +13690,7 @@ class Atif(Follower):
         if identity in record.documents and identity != above:
             inner = record.documents[identity]["trajectory_id"]
             result["subagent_trajectory_ref"] = [{"trajectory_id": inner}]
-        if not going:
+        if call.status != STILL_OPEN:
             text = call.diff or call.returned
             why = call.action.outcome if call.status != "ok" else ""
             result["content"] = "\n".join(filter(None, (why, text)))

@@ -451,11 +451,12 @@ def test_a_call_that_runs_shows_until_the_next_line() -> None:
     assert status == 0
 
 
-def test_a_call_that_never_ends_is_erased_at_the_end() -> None:
+def test_a_call_that_never_ends_is_a_line_at_the_end() -> None:
     seen, status = on_terminal(spelled(*SHELL[:2]), "--color", "never", until=b"npm test")
     why = "ended without a result after 2 events; 1 call open (shell npm test)"
     ended = f"agentfmt: run 5f0e4a1c (stdin:1): unfinished, no actions: {why}\n"
-    assert seen == RUNNING + b"\r\x1b[K" + ended.encode()
+    line = RUNNING.strip() + b" (unfinished)\n"
+    assert seen == RUNNING + b"\r\x1b[K" + line + ended.encode()
     assert status == agentfmt.FAILED
 
 
