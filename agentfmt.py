@@ -12236,7 +12236,7 @@ def tame(state: Any, *, for_github: bool) -> None:
 def words_html(text: str, *, for_github: bool = False) -> str:
     """Words, which are Markdown, as HTML."""
     text = show_controls(text.strip().replace("\r\n", "\n"))
-    if is_plain(text):
+    if has_no_markup(text):
         return f"<p>{text}</p>"
     if max(map(len, text.split("\n\n"))) > MAX_PARAGRAPH:
         return f"<pre>{escape_html(text)}</pre>"
@@ -12246,10 +12246,12 @@ def words_html(text: str, *, for_github: bool = False) -> str:
 def said_in_markdown(text: str) -> str:
     """Words as HTML in a report in Markdown, where an empty line would end it. A line without any
     markup stays as it is."""
-    return text if is_plain(text) else EMPTY_LINE.sub("&#10;", words_html(text, for_github=True))
+    return (
+        text if has_no_markup(text) else EMPTY_LINE.sub("&#10;", words_html(text, for_github=True))
+    )
 
 
-def is_plain(text: str) -> bool:
+def has_no_markup(text: str) -> bool:
     """Is a text a line without any sign of Markdown or HTML, address or name?"""
     plain = PLAIN_WORDS.fullmatch(text) and text.isprintable()
     return bool(plain) and not LINKED_OR_CALLED.search(text)
