@@ -2376,7 +2376,7 @@ FOREIGN = {what: regex(pattern, re.IGNORECASE) for pattern, what in (
     (rb"\xff\xfe\0\0|\0\0\xfe\xff", "UTF-32: iconv -f UTF-32 -t UTF-8 FILE | agentfmt"),
     (rb"\xff\xfe|\xfe\xff", "UTF-16: iconv -f UTF-16 -t UTF-8 FILE | agentfmt"),
     (rb"<!doctype html|<html", "an HTML page: download the log as text"),
-    (rb'\{"session":(?:null|"[^"]*"),"run":\w+,"(?:agent|call_id)":',
+    (rb'\[?\s*\{\s*"session":\s*(?:null|"[^"]*"),\s*"run":\s*\w+,\s*"(?:agent|call_id)":',
      "a table that agentfmt wrote"),
     (rb'\s*\{"type":"session_start","id":', NOT_READ.format("Droid")),
     (rb'\{"id":"[^"]*","timestamp":"[^"]*","instructions":', NOT_READ.format("an old Codex")),
@@ -12530,7 +12530,7 @@ class Document(Follower):
     did stands below its own action. A form renders the chapters."""
 
     prose = hides = True
-    options = Text.options - {"diff", "thinking"} | {"max-report"}
+    options = Text.options - {"diff", "thinking", "time"} | {"max-report"}
     defaults: ClassVar[Mapping[str, Any]] = {
         "actions": "stdout", "messages": "chat", "detail": True, "tail": OUTPUT_LINES,
     }  # fmt: skip
@@ -14158,7 +14158,7 @@ SIZE: dict[str, Any] = {"metavar": "BYTES", "type": parse_size}
 TIME: dict[str, Any] = {"metavar": "TIME", "type": parse_time}
 LIMIT: dict[str, Any] = {"metavar": "TIME", "type": parse_limit}
 MOST: dict[str, Any] = {"metavar": "N", "type": parse_count}
-A_PATH = click.Path(allow_dash=True)
+A_PATH = click.Path(allow_dash=True, readable=False)  # what opens it says why it can't
 APPENDED: dict[str, Any] = {"metavar": "FILE", "type": A_PATH}
 SELECTOR = repeatable("SELECTOR", parse_choice)
 DEMAND = repeatable("SELECTOR", lambda text: parse_choice(text, answers=True))
@@ -14397,11 +14397,11 @@ def find_inputs(
     for path in files or ("-",):
         try:
             status = os.fstat(0) if path == "-" else os.stat(path)
+            if stat.S_ISDIR(status.st_mode) and path != "-":
+                inputs += files_below(path, seen, unread)
+                continue
         except (OSError, ValueError) as error:
             raise click.ClickException(f"{file_name(path)}: {reason_of(error)}") from None
-        if stat.S_ISDIR(status.st_mode) and path != "-":
-            inputs += files_below(path, seen, unread)
-            continue
         if is_same_file(status, output):  # reading it would never end
             raise click.ClickException("standard output is also an input file")
         label = given["label"] if path == "-" else None
@@ -14438,6 +14438,8 @@ def files_below(folder: str, seen: set[tuple[int, int]], unread: list[str]) -> l
             elif is_regular(status):
                 found.append(Input(path, path, status, folder))
         except OSError as error:
+            if path == folder:
+                raise
             if error.errno not in (errno.ENOENT, errno.ELOOP):  # a link to nowhere is no session
                 unread.append(f"{escape(path)}: {reason_of(error)}")
     return sorted(found, key=lambda one: (one.status.st_mtime_ns, one.path))

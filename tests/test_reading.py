@@ -540,6 +540,10 @@ def test_nothing_crashes(to: str, data: bytes) -> None:
         "UTF-16: iconv -f UTF-16 -t UTF-8 FILE | agentfmt", id="UTF-16"),
     pytest.param(lambda _: b"<HTML>\n<body>\n", "an HTML page: download the log as text",
         id="HTML"),
+    pytest.param(lambda data: convert(data, "-t", "runs").stdout, "a table that agentfmt wrote",
+        id="table"),
+    pytest.param(lambda data: json.dumps(convert(data, "-t", "calls").objects, indent=2).encode(),
+        "a table that agentfmt wrote", id="table of jq's"),
 ])  # fmt: skip
 def test_what_is_no_stream_is_named_for_what_it_is(pack: Pack, said: str) -> None:
     data = pack(whole_run())
