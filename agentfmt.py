@@ -7921,7 +7921,7 @@ def completed_words(program: str, rest: Sequence[str]) -> list[str]:
     return [*words, UNKNOWN] if count_known(program, rest) < len(rest) else words
 
 
-NAME_END = regex(r"(?<=[\w+])(?:\.exe|@(?:v?\d.*|[a-z]+))\Z")  # npm@latest
+NAME_END = regex(r"(?<=[\w+])(?:\.exe|@(?:v?\d.*|latest|next|beta|canary))\Z")  # of npm
 NO_PROGRAM = regex(r"-|[{}]\Z|\0?\$_|[A-Za-z_]\w*=|\Z")
 ENDS_WORD = regex(r"[\s;&|`(<>]")  # in a line that is more than a word
 HELP = frozenset(
@@ -7984,7 +7984,8 @@ PLACES = {
     ),
     "timeout": r"(?<!\d )(?<!\d[smhd] )\0\S+",
     "su": r"(?<!c )(?<!d )\S+(?= -| \Z)",
-    "runuser": r"(?<!c )(?<!d )(?<!-- )\S+(?= -[a-zA-Z]*[cC] | -?\Z)",
+    "runuser": r"(?<!c )(?<!d )(?<!-- )(?:\S+(?= -[a-zA-Z]*[cC] | - \Z)"
+               r"|(?:(?<!\w )|(?<=-l ))\S+(?= \Z))",
 }  # fmt: skip
 # Options with a value, of programs that start others.
 VALUED = {
@@ -8320,8 +8321,9 @@ def compile_term(term: Term) -> re.Pattern[str]:
 
     globs = [term.glob.removeprefix("=")]
     if term.key == "path":
-        globs = [globs[0].removesuffix("/*")]
-        globs += [f"{globs[0]}/*", globs[0].replace("**/", "")]
+        named = globs[0].removesuffix("/*")
+        globs = [named, named.replace("**/", ""), named.replace("[", "[[]")]  # app/[id]/page.tsx
+        globs += [f"{name}/*" for name in globs]
     elif term.key == "command" and term.glob[:1] != "=" and term.glob[-1:] != "*":
         globs.append(f"{term.glob} *")
     any_case = re.IGNORECASE if term.key in ("tool", "word") else 0
@@ -8339,20 +8341,21 @@ A_SHELL = "(?:tool=)?(?i:bash|shell|sh|cmd|exec|terminal)"
 # What people write -> what they mean. Blanks and quotes around; another order or sign; two terms in
 # one; rules of Claude Code; names alone; bare commands and paths; regular expressions.
 MEANT = (
-    (rf"\s+(.*)|((?!target|{KEY}=.*\\\Z).*\S)\s+|((?!target|command){KEY}!?=)\s+(.*)", r"\1\2\3\4"),
+    (rf"\s+(.*)|((?!{KEY}=.*\\\Z).*\S)\s+|((?!command){KEY}!?=)\s+(.*)", r"\1\2\3\4"),
     (rf"((?:{KEY}!?==?)?)[\"'`“‘](.*)[\"'`”’]", r"\1\2"),
     (rf"({KEY})\s*(?:[:~]=?|=~(?!/)|(?<=\s)==?)\s*(.+)", r"\1=\2"),
-    (rf"!\s*({KEY})=(.*)|(?!target)({KEY})=!(.*)", r"\1\3!=\2\4"),
+    (rf"(?:!\s*|not )({KEY})=(.*)|(?!target)({KEY})=(?:!|not )(.*)", r"\1\3!=\2\4"),
     (rf"((?!target|command).*?)(?: and|,)?\s({KEY}!?=.*)", r"\1,\2"),
     (r"(command.*?)(?: and|,)?\s((?:tool|status|subtype|session|run)!?=.*)", r"\1,\2"),
     (rf"(?!{SEVERAL}\Z)(?:({NAME}) and (.+)|({NAME}) ({STATUS}))", r"\1\3,\2\4"),
-    (rf"({KEY}!?=.+) and ({KEY}!?=.+)", r"\1,\2"),
     (rf"((?!target|command){KEY}!?=.+) and ({NAME}|{STATUS})", r"\1,\2"),
     (rf"(!?)\s*({STATUS})", r"status\1=\2"),
     (r"(command!?=)(?:\w+=\S* )+(.*)", r"\1\2"),
     (r"(command!?=)=(.*[*?].*)", r"\1\2"),
-    (rf"(!?)\s*{A_SHELL}\s*(!?)[(:=]+\s*(.+?)\)?", r"command\1\2=\3"),
-    (r"(command!?=)(?i:bash|shell)?\((.*)\)", r"\1\2"),
+    (rf"(!?)\s*(?:{A_SHELL}\s*(!?)[(:=]+|shell\s(?!or ))\s*(.+?)\)?", r"command\1\2=\3"),
+    (r"(command!?=)(?i:bash|shell)?\((.*)\)(?:\*|\Z)", r"\1\2"),
+    (r"(command!?=)(?:[$#%]\s+|\(\?\w+\)|shell\s+)(.*)|(command!?=)(?:\[|{)([^]}]*\s[^]}]*)[]}]",
+     r"\1\3\2\4"),
     (r"!\s*(\w+)", r"tool!=\1"),
     (r"(?:type=)?(?i:prompts?)", "type=user"),
     (r"(?:tool=)?(mcp__(?:(?!__)\w)+)", r"\1__*"),
@@ -8362,7 +8365,6 @@ MEANT = (
     (rf"(?!{SEVERAL}\Z)(?:(?:tool|type)(!?)=(?!=)|(?!{KEY}!?=))([^=]*[\s^$:][^=]*)",
      r"command\1=\2"),
     (r"(command!?=)/(.*)/[a-z]?", r"\1^\2"),
-    (r"((?:command|path)!?=(?!=).*)\*\$", r"\1*"),
     (r"(path!?=.*)\$", r"\1"),
     (r"(path!?=(?:.*?(?=\$))?)(?:~(?=/)|\$\w+|\$\{\w+\})(.*)", r"\1*\2"),
     (r"(command!?=)(?!=)\^?(.*)\$", r"\1=\2"),
@@ -8380,7 +8382,9 @@ MISTAKES = (
     (rf"command!?=(?!=).*[|;&<>](?!\]).*|{KEY}!?=.*\{{[^}}]*|"
      r"(?!(?:path|target|command|parent|session)!?=).*\|.*", "no | & ; < > and braces: repeat the "
      'option for "or", for a part of a line give its command; for a sign within quotes write [|]'),
-    (SEVERAL, 'a term has one name: repeat the option for "or"'),
+    (rf"{SEVERAL}|command!?=(\S+) .*\s(?i:or|/)\s+\1 .*|path!?=\S*[/*]\S* (?i:or) \S*[/*]\S*",
+     'a term has one name: repeat the option for "or"'),
+    (r"(?:command|path)!?=(?!=).*(?:\(\?|\[\[:).*", "a glob is no regular expression: write *"),
     (rf"{KEY}[<>].*", "a term compares with = or !="),
     (rf"(?!{KEY}!?=)(\w*)[<>!]?=?[<>=].*", rf"no key '\1'; the keys are {', '.join(KEYS)}"),
     (r"(?:\w+!?==?)?", "an empty pattern matches nothing"),
@@ -8406,8 +8410,9 @@ def meant_by(term: str) -> str:
 
 def all_meant_by(text: str) -> str:
     """What the terms of a selector mean: what one row makes may be what another is for."""
-    for _ in MEANT:
-        text = ",".join(map(meant_by, BETWEEN_TERMS.split(text)))
+    before = None
+    while text != before:
+        before, text = text, ",".join(map(meant_by, BETWEEN_TERMS.split(text)))
     return text
 
 
@@ -8444,7 +8449,7 @@ def parse_term(term: str) -> Term:
     elif key == "command" and glob.startswith("="):
         glob = WILDCARD.sub(r"[\g<0>]", glob)
     elif key == "command":
-        words = " ".join(glob.split()).removesuffix(" *")  # which need not be there
+        words = " ".join(re.sub(r"\*+", "*", glob).split()).removesuffix(" *")  # may be missing
         glob = re.sub(r"\A[^\s*?[]*/", "", words)  # as the directory of a program
     return Term(key, glob, negation == "!")
 
@@ -14401,7 +14406,10 @@ def find_inputs(
                 inputs += files_below(path, seen, unread)
                 continue
         except (OSError, ValueError) as error:
-            raise click.ClickException(f"{file_name(path)}: {reason_of(error)}") from None
+            why, selects = reason_of(error), given["fail_on"] or given["fail_unless"]
+            if "*" in path or (selects and re.fullmatch(r"[\w-]+", path)):
+                why += ": a selector with a blank needs quotes around it"
+            raise click.ClickException(f"{file_name(path)}: {why}") from None
         if is_same_file(status, output):  # reading it would never end
             raise click.ClickException("standard output is also an input file")
         label = given["label"] if path == "-" else None

@@ -130,6 +130,11 @@ def test_where_a_path_leads(tool: str, here: str, path: str, inside: bool) -> No
     assert convert(data, "--fail-on", "path!=src/*").status != inside
 
 
+def test_a_path_may_hold_brackets() -> None:
+    data = run_of(*both("edit", "1", {"path": "app/[id]/page.tsx"}, {"success": {}}))
+    assert convert(data, "--fail-on", "path=app/[id]/*").status == 1
+
+
 @pytest.mark.parametrize(("selector", "status"), table("commands.txt", "below"))
 def test_a_path_below_a_directory_that_no_line_states(selector: str, status: int) -> None:
     """As Codex writes them: any directory of it may be the run's."""
