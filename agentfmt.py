@@ -4746,7 +4746,7 @@ class SavedCodex(Saved, Codex):
         what = as_text(payload["type"]) if tells else kind
         if what == "item_completed":
             self.completed(Node(payload["item"]))
-        elif what in ROLLOUT:
+        elif what in ROLLOUT and kind in ROLLOUT_TYPES:
             ROLLOUT[what](self, payload)
 
     def completed(self, item: Node) -> None:
