@@ -4122,9 +4122,10 @@ class Claude(Translator):
         else:
             self.event.kind = RUNLESS
 
-    def hear(self, text: Any) -> None:
+    def hear(self, text: str) -> None:
         """The words of a user line are a prompt, or the host's."""
-        self.ask(text)
+        if not (INJECTED.match(without_context(text)) or text.startswith(INTERRUPTED)):
+            self.ask(text)
 
     def stream(self, inner: Any) -> None:
         inner = as_object(inner)
@@ -4270,7 +4271,32 @@ SYNTHETIC = "<synthetic>"  # the model of messages that the host wrote
 
 # What a command of the host printed.
 LOCAL_COMMAND = regex(r"\s*<local-command-(\w+)>(.*?)(?:</local-command-|\Z)", re.DOTALL)
+# What the host adds to what a person typed.
+INJECTED = regex(
+    r"\s*(?:Caveat: The messages below|<(?:local-command-|bash-|system-reminder|task-notification"
+    r"|ide_|user-memory-input|qwen:))"
+)
+INTERRUPTED = "[Request interrupted by user"  # begins what the host writes of a stop
 DIAGNOSTIC = "[ede_diagnostic]"  # begins the error of a run that ended in the middle of something
+
+
+def without_context(text: str) -> str:
+    """What a person typed, without the elements that the host put before it and behind it."""
+    elements, begin, end = [*CONTEXT.finditer(text)], 0, len(text)
+    for each in elements:
+        if text[begin : each.start()].strip():
+            break
+        begin = each.end()
+    for each in reversed(elements):
+        if each.start() < begin or text[each.end() : end].strip():
+            break
+        end = each.start()
+    return text[begin:end].strip() if (begin, end) != (0, len(text)) else text
+
+
+CONTEXT = regex(
+    r"(?s)<(ide_[a-z_]{1,40}|system-reminder)>(?:(?!<(?:ide_|system-reminder>)).)*</\1>"
+)
 
 
 def was_interrupted(result: Node) -> bool:
@@ -4409,7 +4435,7 @@ class SavedClaude(Saved, Claude):
         self.cwd = line.get("cwd") or self.cwd
         hosts = role == "assistant" or self.parent or True in map(line.get, HOSTS_MARKS)
         text = "" if hosts else prompt_text(line)
-        stops = text.startswith("[Request interrupted by user")
+        stops = text.startswith(INTERRUPTED)
         if text and not stops:
             self.take(text)
         super().message(role, line)
@@ -4547,36 +4573,14 @@ def prompt_text(line: dict[str, Any]) -> str:
     typed = [each for each in blocks if each.get("type") in (None, "text")]
     texts = [without_context(as_text(each.get("text"))) for each in typed]
     if any(block.get("tool_use_id") for block in blocks):
-        return next((text for text in texts if text.startswith("[Request interrupted")), "")
+        return next((text for text in texts if text.startswith(INTERRUPTED)), "")
     shown = as_text(Node(line)["systemPayload.displayText"])
     return shown or "\n".join(text for text in texts if text and not INJECTED.match(text))
 
 
-def without_context(text: str) -> str:
-    """What a person typed, without the elements that the host put before it and behind it."""
-    elements, begin, end = [*CONTEXT.finditer(text)], 0, len(text)
-    for each in elements:
-        if text[begin : each.start()].strip():
-            break
-        begin = each.end()
-    for each in reversed(elements):
-        if each.start() < begin or text[each.end() : end].strip():
-            break
-        end = each.start()
-    return text[begin:end].strip() if (begin, end) != (0, len(text)) else text
-
-
-CONTEXT = regex(
-    r"(?s)<(ide_[a-z_]{1,40}|system-reminder)>(?:(?!<(?:ide_|system-reminder>)).)*</\1>"
-)
 HOSTS_MARKS = ("isMeta", "isCompactSummary")
 WARM_UP = "Warmup"  # what the host asks a sub-agent of its own, in the file of the session
-# What the host adds to what a person typed.
 SLASH_COMMAND = regex(r"/[\w:-]+(?: [^\n]*)?\Z")  # typed, as versions of 2026 save it
-INJECTED = regex(
-    r"\s*(?:Caveat: The messages below|<(?:local-command-|bash-|system-reminder|task-notification"
-    r"|ide_|user-memory-input|qwen:))"
-)
 
 
 # ---------------------------------------------------------------- Codex
