@@ -8094,13 +8094,17 @@ def event_paths(event: Event) -> Named:
         yield path_spellings(path, here)
     groups = [group for _, group in call_groups(event)]
     groups += [as_object(group.get("args")) for group in groups]  # of an MCP tool
-    for group in groups:
-        for member in PATH_MEMBERS:
-            value = group.get(member)
-            paths = filter(None, map(first_text, value if isinstance(value, list) else [value]))
-            for named in (path_spellings(path, here) for path in paths):
-                if member != "workingDirectory" or "." not in named:
-                    yield named
+    for member, value in ((name, group.get(name)) for group in groups for name in PATH_MEMBERS):
+        paths = filter(None, map(first_text, value if isinstance(value, list) else [value]))
+        for path in paths:
+            named = path_spellings(path, here)
+            own = member == "workingDirectory" and "." in named
+            if not own and (member not in MAYBE_PATHS or IS_PATH.match(path)):
+                yield named
+
+
+MAYBE_PATHS = ("source", "destination")  # or a language, a branch, the name of a service
+IS_PATH = regex(r"(?!\w+://).*(?:[/\\]|\.\w+\Z)")
 
 
 def path_spellings(path: str, here: str) -> Sequence[str]:

@@ -135,6 +135,14 @@ def test_a_path_may_hold_brackets() -> None:
     assert convert(data, "--fail-on", "path=app/[id]/*").status == 1
 
 
+@pytest.mark.parametrize(
+    ("source", "outside"), [("/etc/x", 1), ("a.txt", 1), ("src/a.txt", 0), ("en", 0), ("https://x.y/z", 0)]
+)  # fmt: skip
+def test_what_a_tool_of_mcp_calls_its_source_may_be_a_path(source: str, outside: int) -> None:
+    data = run_of(*both("mcp", "1", {"args": {"source": source}}, ok()))
+    assert convert(data, "--fail-on", "path!=src/*").status == outside
+
+
 @pytest.mark.parametrize(("selector", "status"), table("commands.txt", "below"))
 def test_a_path_below_a_directory_that_no_line_states(selector: str, status: int) -> None:
     """As Codex writes them: any directory of it may be the run's."""
