@@ -7745,16 +7745,14 @@ def started_by(words: Sequence[str], hidden: str, *, fed: Fed = None) -> Iterato
     or be a line, for nobody knows all programs and their options. The one behind known words tells
     how it ended. Raises UnclearError of what known programs start."""
     yield from set_by(words)
-    words, begun, texts = [*words], {0: (hidden, CERTAIN)}, False  # where one begins
+    words, begun = [*words], {0: (hidden, CERTAIN)}  # where one begins
     for at, word in enumerate(words):
         if at not in begun:
             continue
         hidden, needed = begun[at]
         if at and ENDS_WORD.search(word):
-            if needed == CERTAIN:
-                yield from read_input(word, hidden)
-            elif not texts:
-                yield from read_text(word)
+            certain = needed == CERTAIN
+            yield from read_input(word, hidden) if certain else read_text(word)
             continue
         name, rest = base_name(word), words[at + 1 :]
         program = NAME_END.sub("", name)
@@ -7766,7 +7764,8 @@ def started_by(words: Sequence[str], hidden: str, *, fed: Fed = None) -> Iterato
             words[at + 1 :] = rest = completed_words(program, rest)
         with contextlib.nullcontext() if needed else contextlib.suppress(UnclearError):
             yield from scripts_of(program, rest, hidden, fed)
-        texts = texts or (needed == CERTAIN and first_inner(program, rest) == NOWHERE)
+        if needed == CERTAIN and plain_name(program) in TEXTS:
+            begun = {}  # what follows are its words
         for to, why, need in inner_words(program, rest):
             why, to = hidden or why, at + 1 + to
             before, needed = begun.get(to, (why, need))
