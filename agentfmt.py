@@ -5700,8 +5700,11 @@ class Cline(Translator):
         failed = any(part["success"] is False or part["error"] is not None for part in parts)
         texts = [as_text(part["error"]) or as_text(part["result"]) for part in parts]
         text = as_text(output) or "\n".join(filter(None, texts))
+        codes = [find_code(self.exit_code, part) for part in texts]
         took = dict.fromkeys(("executionTime", "durationMs"), event["durationMs"])
-        self.answer(event["toolCallId"], text, error=event["error"], failed=failed, facts=took)
+        more: dict[str, Any] = {"failed": failed, "facts": took}
+        more["code"] = next(filter(None, codes), None)
+        self.answer(event["toolCallId"], text, error=event["error"], **more)
 
 
 # Arguments of Cline's tools that are lists, one item for each thing to do: Cursor's names, and the
