@@ -8115,11 +8115,15 @@ def path_spellings(path: str, here: str) -> Sequence[str]:
     import posixpath
 
     windows = WINDOWS.match(here or path)
-    normal = ntpath.normpath if windows else posixpath.normpath
-    own = normal(path.removeprefix("/") if path.startswith("//") else path)
-    whole = normal((ntpath if windows else posixpath).join(here, own))
+    paths = ntpath if windows else posixpath
+    own = paths.normpath(path.removeprefix("/") if path.startswith("//") else path)
+    whole = paths.normpath(paths.join(here, own))
     near = relative_path(whole, here)
-    spelled = {own, near, whole, normal(os.path.join(here, near))}
+    spelled = {own, near, whole, paths.normpath(os.path.join(here, near))}
+    if not (paths.isabs(near) or near.startswith("..")):
+        spelled.add(f"./{near}")
+    elif here:
+        spelled.add(paths.relpath(near, here))
     if not here and (windows or own.startswith("/")):  # any directory of it may be the run's
         parts = re.split(r"[/\\]", own)[1:][-MAX_PARTS:]
         spelled |= {"/".join(parts[at:]) for at in range(len(parts))}
@@ -8307,19 +8311,33 @@ BETWEEN_TERMS = regex(r"(?<!\\),")
 
 
 def contradiction(terms: Iterable[Term]) -> str:
-    """Two names of which an event has one: people read a comma as "or"."""
+    """Two names of which an event has one, or two globs that no text matches: people read a comma
+    as "or"."""
     asked: dict[str, str] = {}
     for key, glob, negated, _ in terms:
         said = [("type", "tool_call")] if key in OF_CALLS else []
         plain = not negated and not WILDCARD.search(glob)
         if plain and key == "status":
             said += [(key, glob if glob == "ok" else "failed")]
-        elif plain and (key in ("type", "subtype") or (key == "tool" and glob in TOOLS)):
+        alone = plain and (key in ("type", "subtype") or (key == "tool" and glob in TOOLS))
+        if alone or (key in OF_PARTS and not negated):
             said += [(key, glob)]
         for thing, name in said:
-            if asked.setdefault(thing, name) != name:
-                return f"{asked[thing]} and {name}"
+            other = asked.setdefault(thing, name)
+            if other != name and (thing not in OF_PARTS or differ(other, name)):
+                return f"{other} and {name}"
     return ""
+
+
+def differ(*globs: str) -> bool:
+    """Do two globs begin, or the names of files in them end, in two ways?"""
+    heads = (WILDCARD.split(glob)[0].removeprefix("=") for glob in globs)
+    tails = ((FILE_END.search(glob) or [""])[0][::-1] for glob in globs)
+    return any(not (a.startswith(b) or b.startswith(a)) for a, b in (heads, tails))
+
+
+OF_PARTS = ("path", "command")  # an event may have several of them
+FILE_END = regex(r"(?<=[*?])\.\w+\Z")
 
 
 OF_CALLS = frozenset(("tool", "status", "path", "target", "command", "change"))
@@ -8370,7 +8388,7 @@ MEANT = (
     (r"(?:type=)?(?i:prompts?)", "type=user"),
     (r"(?:tool=)?(mcp__(?:(?!__)\w)+)", r"\1__*"),
     (r"(?:tool=)?(\w+)\(domain:(.*)\)", r"\1,target=*\2*"),
-    (r"(?:tool=)?(\w+)\((.*)\)|(?:tool[=:])?(\w+):(?!//)(.*/.*)", r"\1\3,path=\2\4"),
+    (r"(?:tool=)?(\w+)\((.*)\)|(?:tool[=:])?(\w+):(?!//)(.*[/.].*)", r"\1\3,path=\2\4"),
     (r"([^=\s]*/[^=\s]*|\*?\.[\w.*]+)", r"path=\1"),
     (rf"(?!{SEVERAL}\Z)(?:(?:tool|type)(!?)=(?!=)|(?!{KEY}!?=))([^=]*[\s^$:][^=]*)",
      r"command\1=\2"),
@@ -8398,6 +8416,7 @@ MISTAKES = (
     (rf"{KEY}[<>].*", "a term compares with = or !="),
     (rf"(?!{KEY}!?=)(\w*)[<>!]?=?[<>=].*", rf"no key '\1'; the keys are {', '.join(KEYS)}"),
     (r"(?:\w+!?==?)?", "an empty pattern matches nothing"),
+    (r"-?[0-9]+", 'a number needs its key, as in run=2: repeat the option for "or"'),
     (r"(?!\w+!?==)(?:[^[]|\[!?\]?[^]]*\])*\[!?\]?[^]]*", "a [ without ]: write [[] for it"),
     (r"(\w+)!=\*+", r"nothing can match: for events without \1, write --drop '\1=*'"),
     (r"run!?=(?!-?[1-9][0-9]{0,8}\Z).*", "a run is a number, such as 3, or -1 for the last"),
@@ -8409,9 +8428,11 @@ def meant_by(term: str) -> str:
     for written, means in MEANT:
         if found := re.fullmatch(written, term, re.DOTALL):
             return found.expand(means)
-    key, _, glob = split_term(term)
+    key, negation, glob = split_term(term)
     if key not in ("word", "tool", "type") or WILDCARD.search(glob) or find_name(key, glob):
         return term
+    if named := find_name("word", glob):
+        return f"{named[0]}{negation}={named[1]}"
     import difflib
 
     near = difflib.get_close_matches(glob.lower(), sorted(names_for(key)), 1, cutoff=0.75)
@@ -8455,7 +8476,10 @@ def parse_term(term: str) -> Term:
     elif key == "status" and not fnmatch.filter(STATUSES, glob):
         raise ValueError(NO_STATUS)
     elif key == "path":  # a directory is what is in it
+        glob = "./" if glob == "." else glob
+        within = glob.startswith("./")  # the directory of the run
         glob = os.path.normpath(f"{glob}*" if glob.endswith("/") else glob)
+        glob = f"./{glob}" if within and glob[:2] != ".." else glob
     elif key == "command" and glob.startswith("="):
         glob = WILDCARD.sub(r"[\g<0>]", glob)
     elif key == "command":
@@ -14787,7 +14811,9 @@ OPTION_HINTS = {
     **dict.fromkeys(("--output-format", "--format"), "--to FORMAT, such as -t json"),
     **dict.fromkeys(("--output", "-o"), "> FILE, such as -t html > x.html"),
     "--agent": "--from AGENT", "--filter": "--only SELECTOR", "--timeout": "--max-time",
-    "--session": "--only session=NAME", "--last": "--only run=-1", "--follow": "--run tail -F FILE",
+    "--session": "--only session=NAME", "--last": "--only run=-1",
+    "--follow": "--run tail -n +1 -F FILE",
+    **dict.fromkeys(("--stats", "--cost", "--usage"), "-s, or -t runs"),
     "-p": "--run, and the agent's command behind it",
     **{f"--{to}": f"--to {to}" for to in WRITERS},
 }  # fmt: skip
