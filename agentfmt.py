@@ -10109,12 +10109,11 @@ class Scanner:
         finders = [self.finders[number] for number in numbers] + self.over_lines * whole
         spans, assigned = list[Span](), [*self.assigned(bare)]
         for _ in range(ROUNDS):
-            hits = [(finder, span) for finder in finders for span in finder(bare)]
-            if not hits:
+            found = merged(span for finder in finders for span in finder(bare))
+            if not found:
                 break
-            spans = merged(spans + [span for _, span in hits])
-            finders = [*dict.fromkeys(finder for finder, _ in hits)]
-            bare = mask(bare, spans)
+            spans += found
+            bare = mask(bare, found)
         spans = merged(spans + assigned)
         if self.copies is not None:
             spans += [*shown_in(text, self.copies), *self.copies.taught(text, spans, whole=whole)]
@@ -10138,18 +10137,16 @@ class Scanner:
     def settled(self, text: bytes) -> int:
         """How much of some lines is final: no name awaits its value on a later line, no key its
         body, no known value its rest."""
-        end = len(text)
-        begin = text.rfind(b"-----BEGIN ", max(0, end - NEAR))
-        key = PEM_BEGIN.match(text, begin) if begin >= 0 else None
-        if key and not PEM_BODY.match(text, key.end()):
-            end = text.rfind(b"\n", 0, begin) + 1
-        while end:
-            begin = text.rfind(b"\n", 0, len(text[:end].rstrip())) + 1
-            is_due = expression(UNFINISHED).search(CODES.sub(b"", text[begin:end]))
-            if not is_due and not text.endswith(self.known.heads, 0, end):
+        while text:
+            begin = text.rfind(b"-----BEGIN ", max(0, len(text) - NEAR))
+            key = PEM_BEGIN.match(text, begin) if begin >= 0 else None
+            is_open = key and not PEM_BODY.match(text, key.end())
+            end = text.rfind(b"\n", 0, begin if is_open else len(text.rstrip())) + 1
+            is_due = expression(UNFINISHED).search(CODES.sub(b"", text[end:]))
+            if not (is_open or is_due or text.endswith(self.known.heads)):
                 break
-            end = begin
-        return end
+            text = text[:end]
+        return len(text)
 
     def is_cut(self, text: bytes) -> bool:
         """Is a text cut off within a known value, or the first line of a private key?"""
@@ -10374,7 +10371,7 @@ def assigned_value(text: bytes, begin: int, end: int, name: str) -> Span | None:
     return None
 
 
-def merged(spans: list[Span]) -> list[Span]:
+def merged(spans: Iterable[Span]) -> list[Span]:
     """Merge overlapping spans under the name of the first; adjacent ones stay apart."""
     result: list[Span] = []
     for span in sorted(spans, key=lambda span: (span[0], -span[1])):
