@@ -12178,8 +12178,14 @@ def fenced(kind: str, code: str) -> str:
 
 
 def inline(text: str) -> str:
-    """A text in a line of a report."""
-    return linked(escape(text), for_github=True)
+    """A text in a line of a report: what is left of an address leads nowhere."""
+    parts = CUT_ADDRESS.split(escape(text))
+    parts[::2] = (linked(part, for_github=True) for part in parts[::2])
+    parts[1::2] = map(code_html, parts[1::2])
+    return "".join(parts)
+
+
+CUT_ADDRESS = regex(r"((?:https?://|www\.)[^\s<>\"'`|\\]*?\.{3}[^\s<>\"'`|\\)]*)", re.IGNORECASE)
 
 
 def as_html(text: str) -> str:

@@ -307,6 +307,12 @@ def test_reports_of_real_streams(path: str) -> None:
     check(report(data), actions, len(re.findall(ended, convert(data, "-s", "-q").stderr)))
 
 
+def test_what_is_left_of_an_address_leads_nowhere() -> None:
+    failed = {"error": {"errorMessage": f"none at https://a.b/{'c/' * 200}d"}}
+    assert "<code>https://a.b/c" in (text := report(run_of(completed(result=failed))))
+    assert "href" not in text
+
+
 def test_lines_of_a_report_hold_no_markup_and_call_nobody() -> None:
     """What the classes of hostile text make together, in all lines of a report: a seeded fuzz."""
     chance = random.Random(66)
