@@ -153,7 +153,7 @@ def test_no_canary_survives(path: str) -> None:
 @pytest.mark.parametrize("path", FOREIGN)
 def test_selectors_and_short_events(path: str) -> None:
     data = content(path)
-    labels = label("shell").encode(), failed("shell").encode()
+    labels = label("shell").encode(), failed("shell").encode(), b"Running terminal command"
     lines = convert(data).stdout.splitlines()
     shells = [line for line in lines if any(each in line for each in labels)]
     assert convert(data, "--only", "tool=shell").stdout.splitlines() == shells
