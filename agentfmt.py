@@ -7938,7 +7938,7 @@ HELP = frozenset(
 # Settings of what programs run: GIT_EDITOR=x, core.pager=x, --entrypoint=x, and any that is a line.
 SETS_COMMAND = regex(
     r"(?is)(?:[\w.-]*(?:editor|pager|visual|[\w.-]command|-filter|-exec|extcmd|-string|-call|-run"
-    r"|--rsh|shell)=|--entrypoint=|[\w-]+\.[\w.-]+=!?(?=\S*\s))(.+)"
+    r"|--rsh|shell)=|--entrypoint=|(?:[\w-]+\.[\w.-]+|(?-i:[A-Z_]+))=!?(?=\S*\s))(.+)"
 )
 GLUED_LINE = regex(r"(?is)(?:-[a-z]*[sc](?=\w+ )|-[a-z]|[\w.-]+[=:](?:exec=)?[!|]?)(?=\S*\s)(.+)")
 SHELL_NAMES = frozenset(
@@ -7963,20 +7963,21 @@ RUNNERS = (
 )
 TEXTS = {
     **dict.fromkeys(
-        ": [ [[ ack agentfmt ag apk apt apt-get awk basename black brew bzip2 cargo cat cd "
-        "chgrp chmod chown claude cmp codex column comm cp curl cut date dd declare deno df diff "
-        "dirname dnf du echo egrep eslint exit export expr fgrep file fold gawk gh glab grep gzip "
-        "head hexdump id java javac jq kill killall ln local ls make md5sum mkdir mktemp "
-        "mv mypy mysql nl node od paste patch pgrep php pip pkill prettier printf ps psql "
-        "pushd pytest read readlink realpath return rg rm rmdir ruby ruff scp sed seq sha256sum "
-        "shasum sleep sort sqlite3 stat strings tail tee test touch tr tree true truncate type "
-        "uniq unset unzip wc wget whereis which yq zip".split(), "(?!)"),
+        ": [ [[ ack ag agentfmt apk apt apt-get awk basename black brew bzip2 cat cd chgrp "
+        "chmod chown claude cmp codex column comm cp curl cut date dd declare deno df diff "
+        "dirname dnf dotnet du echo egrep eslint exit export expr fgrep file flutter fold gawk "
+        "gemini gh glab grep gzip head hexdump id java javac jest jq kill killall ln local ls "
+        "make md5sum mkdir mktemp mv mypy mysql nl node od paste patch pgrep php pip pkill "
+        "playwright prettier printf ps psql pushd pytest read readlink realpath return rg rm "
+        "rmdir ruby ruff scp sed seq sha256sum shasum sleep sort sqlite3 stat strings tail tee "
+        "test touch tr tree true truncate type uniq unset unzip vitest wc wget whereis which "
+        "yq zip".split(), "(?!)"),
     **dict.fromkeys([*DOCKERS, *RUNNERS, *"asdf kubectl oc lxc incus opam stack".split()], RUN),
     **dict.fromkeys("npm bun mise pixi hatch pdm go uv nix guix devbox devenv coverage".split(),
                     RUN + "|x|dlx|tool|start|shell|develop|-m|-c|--command|--call"),
     **dict.fromkeys(("python", "py", "pypy"), "-m"),
     "git": "foreach|run|-x|--exec|--extcmd|--[a-z]+-filter",
-    "find": "-(?:exec|ok)(?:dir)?", "fd": "-x|-X|--exec|--exec-batch",
+    "cargo": "watch", "find": "-(?:exec|ok)(?:dir)?", "fd": "-x|-X|--exec|--exec-batch",
 }  # fmt: skip
 # What is no program's name: it begins a sentence, or is its word. And where two sentences meet.
 NO_NAME = regex(r"(?!Start-|Invoke-)[A-Z][^=]*|.*[.,:?]")
