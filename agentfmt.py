@@ -2408,8 +2408,11 @@ AS_EVENTS = (
 ARRAY = regex(rb'\[[ \t]*\{[ \t]*"type"')  # of events, behind other lines
 # As in files that were joined without LF: no object has this.
 NEXT_EVENT = regex(rb'(?<=\})[ \t]*(?=\{"(?:type|timestamp|id|parentUuid)")')
-# How documents begin: their first line is `{` alone, `[` alone, or `[` followed by `{`.
-DOCUMENTS = regex(rb"[{\[][ \t\r]*\n|\[[ \t\r]*\{")
+# The first object of a FILE, or array; a document if its line is `{` or `[` alone, or if the FILE
+# begins with `[` and `{`.
+FIRST_OBJECT = regex(
+    rb"^(?:\xef\xbb\xbf)?[ \t]*(?:([{\[])[ \t\r]*\n|(\[[ \t\r]*\{))|\{", re.MULTILINE
+)
 
 
 class Rejected(NamedTuple):
@@ -2435,13 +2438,16 @@ def read_frames(
     ``limit``: bytes of a line."""
     frames = line_frames(source.with_head(arriving), limit)
     for frame in frames:
-        source.documents = DOCUMENTS.match(source.head) is not None
-        if source.documents:
-            source.at = 0
-            yield from document_frames(itertools.chain((frame,), frames), limit)
+        found = FIRST_OBJECT.search(frame) if isinstance(frame, bytes) else None
+        if found and (found[1] or (found[2] and source.head.startswith(found[2]))):
+            before, rest = found.string[: found.start()], found.string[found.start() :]
+            if before:
+                yield before
+            source.at, source.documents = 0, True
+            yield from document_frames(itertools.chain((rest,), frames), limit)
             return
         yield frame
-        if isinstance(frame, tuple) or frame.strip(BLANKS + BOM):
+        if found or isinstance(frame, tuple):
             yield from frames
 
 
@@ -2504,6 +2510,7 @@ def document_frames(frames: Iterable[Frame], limit: int) -> Iterator[Frame]:
     lines or be an element of an array. Lines of prose between objects are passed on.
 
     An object ends with its closing brace. Braces in strings don't count; these hold no line break.
+    One that was cut off ends where a line begins with another, unless its own members begin lines.
     """
     text, depth, cut = bytearray(), 0, False  # the open object; was its start rejected?
     for frame in frames:
@@ -2514,6 +2521,9 @@ def document_frames(frames: Iterable[Frame], limit: int) -> Iterator[Frame]:
         if not frame:
             yield b""  # silence
         for line in lines_of(frame):
+            if depth and line[:1] == b"{" and text[1:4].lstrip(b"\r")[:2] != b'\n"':
+                yield bytes(text), CONTINUED if cut else CUT_OFF
+                text, depth, cut = bytearray(), 0, False
             for part, deep in at_braces(line, depth):
                 if not depth and part[:1] != b"{":
                     if part.strip(BLANKS + BOM + b"[],"):
@@ -2528,9 +2538,10 @@ def document_frames(frames: Iterable[Frame], limit: int) -> Iterator[Frame]:
                 yield bytes(text), CONTINUED if cut else Rejected(too_long(limit))
                 text, cut = bytearray(), True
     if depth:
-        yield bytes(text + b"\n"), CONTINUED if cut else Rejected("the document ends too early")
+        yield bytes(text + b"\n"), CONTINUED if cut else CUT_OFF
 
 
+CUT_OFF = Rejected("the document ends too early")
 A_STRING = rb'"[^"\\]*(?:\\.[^"\\]*)*"?'
 STRINGS, BRACES = regex(A_STRING), regex(rb"[{}]|" + A_STRING)
 

@@ -63,7 +63,7 @@ TABLES: Mapping[str, Iterable[Any]] = {
     "form": [form.between.encode() for form in agentfmt.FORMS],
     "quote": [b"[%b\n]" % quote for quote in agentfmt.QUOTE_ENDS],
     "begin": agentfmt.IMAGES.values(),
-    "source": [agentfmt.DOCUMENTS.pattern],
+    "source": [agentfmt.FIRST_OBJECT.pattern],
 } | dict.fromkeys(
     (
         "expression pattern mistake written fnmatch numbered escaped named whole fence reason some "

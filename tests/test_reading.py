@@ -346,6 +346,24 @@ def test_documents_that_are_cut(data: bytes) -> None:
     assert (ended.stdout, ended.status, why in ended.stderr) == (END, 3, True)
 
 
+@pytest.mark.parametrize("size", [1, 20, 60])
+def test_a_document_that_is_cut_costs_only_itself(size: int) -> None:
+    """The next one begins where the line before doesn't want a value."""
+    assert convert(b"{\n" + whole_run(), *SAME)[::2] == (whole_run(), 3)
+    first, *others = map(pretty, RUN)
+    ended = convert(first + others[0][:size] + b"\n" + b"".join(others), *SAME)
+    assert (ended.stdout, ended.status) == (whole_run(), 3)
+    assert ended.stderr.startswith("agentfmt: stdin:#2: the document ends too early: {")
+
+
+@pytest.mark.parametrize("data", [pretty(*RUN), b"[\n" + b",".join(RUN) + b"]"])
+def test_prose_before_documents(data: bytes) -> None:
+    for chunks in ([b"a\n\nb\n" + data], one_byte_at_a_time(b"a\n\nb\n" + data)):
+        ended = convert(chunks, *SAME)
+        assert (ended.stdout, ended.status) == (whole_run(), 0)
+        assert ended.stderr == "agentfmt: stdin:1: a\nagentfmt: stdin:3: b\n"
+
+
 @pytest.mark.parametrize("between", [b"nonsense\n", b"42", b'"open string\n', b"[INFO] x\n", b"}"])
 def test_prose_between_documents(between: bytes) -> None:
     ended = convert(b"{\n" + END[1:] + between + b"{\n" + END[1:] + between, *SAME)
