@@ -7780,6 +7780,8 @@ def started_by(words: Sequence[str], hidden: str, *, fed: Fed = None) -> Iterato
             yield from scripts_of(program, rest, hidden, fed)
         if needed == CERTAIN and plain_name(program) in TEXTS:
             begun = {}  # what follows are its words
+        if needed == GUESSED and not is_starter(program):
+            continue  # what it might start has begun by the same guess
         for to, why, need in inner_words(program, rest):
             why, to = hidden or why, at + 1 + to
             before, needed = begun.get(to, (why, need))
@@ -7949,7 +7951,7 @@ HELP = frozenset(
 # Settings of what programs run: GIT_EDITOR=x, core.pager=x, --entrypoint=x, and any that is a line.
 SETS_COMMAND = regex(
     r"(?is)(?:[\w.-]*(?:editor|pager|visual|[\w.-]command|-filter|-exec|extcmd|-string|-call|-run"
-    r"|--rsh|shell)=|--entrypoint=|(?:[\w-]+\.[\w.-]+|(?-i:[A-Z_]+))=!?(?=\S*\s))(.+)"
+    r"|--rsh|shell)=|--entrypoint=|(?:[\w-]+\.[\w.-]+|(?-i:[A-Z_]+))=[!|]?(?=\S*\s))(.+)"
 )
 GLUED_LINE = regex(r"(?is)(?:-[a-z]*[sc](?=\w+ )|-[a-z]|[\w.-]+[=:](?:exec=)?[!|]?)(?=\S*\s)(.+)")
 SHELL_NAMES = frozenset(
@@ -7974,14 +7976,14 @@ RUNNERS = (
 )
 TEXTS = {
     **dict.fromkeys(
-        ": [ [[ ack ag agentfmt apk apt apt-get awk basename black brew bzip2 cat cd chgrp "
-        "chmod chown claude cmp codex column comm cp curl cut date dd declare deno df diff "
-        "dirname dnf dotnet du echo egrep eslint exit export expr fgrep file flutter fold gawk "
-        "gemini gh glab grep gzip head hexdump id java javac jest jq kill killall ln local ls "
-        "make md5sum mkdir mktemp mv mypy mysql nl node od paste patch pgrep php pip pkill "
+        ": [ [[ ack ag agentfmt apk apt apt-get awk basename black brew bzip2 cat cd chgrp chmod "
+        "chown claude cmp codex column comm cp curl cut date dd declare deno df diff dirname dnf "
+        "dotnet du echo egrep eslint exit export expr fgrep file flutter fold gawk gemini gh glab "
+        "grep gzip head hexdump id java javac jest jq kill killall ln local logger ls make md5sum "
+        "mkdir mktemp mv mypy mysql nl node notify-send od paste patch pgrep php pip pkill "
         "playwright prettier printf ps psql pushd pytest read readlink realpath return rg rm "
-        "rmdir ruby ruff scp sed seq sha256sum shasum sleep sort sqlite3 stat strings tail tee "
-        "test touch tr tree true truncate type uniq unset unzip vitest wc wget whereis which "
+        "rmdir ruby ruff say scp sed seq sha256sum shasum sleep sort sqlite3 stat strings tail "
+        "tee test touch tr tree true truncate type uniq unset unzip vitest wc wget whereis which "
         "yq zip".split(), "(?!)"),
     **dict.fromkeys([*DOCKERS, *RUNNERS, *"asdf kubectl oc lxc incus opam stack".split()], RUN),
     **dict.fromkeys("npm bun mise pixi hatch pdm go uv nix guix devbox devenv coverage".split(),
