@@ -7799,7 +7799,7 @@ def read_text(text: str) -> Iterator[ShellCommand]:
     except UnclearError:
         pieces = [] if SENTENCES.search(text) else re.split(r"[\n;&|()`'\"]", text)
         found = [ShellCommand(words, "a text") for words in map(str.split, pieces) if words]
-    yield from (one for one in found if not one.words[0].startswith(UNKNOWN))
+    yield from (one for one in found if one.words[0][:1] not in (UNKNOWN, INTO))
 
 
 def inner_words(program: str, rest: Sequence[str]) -> Iterator[tuple[int, str, int]]:
