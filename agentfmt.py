@@ -2095,9 +2095,8 @@ def target_in(tool: str, args: Any, here: str) -> str:
 
 def running_action(call: OpenCall, here: str) -> Action:
     """A call that runs, by what its start says."""
-    named = tool_named(call.tool or "?")
     target = target_in(call.tool, call.arguments, here)
-    return Action(named.doing, target, verb=verb_of(named, named.doing), running=True)
+    return replace(plain_action(call.tool or "?", STILL_OPEN), target=target, outcome="")
 
 
 NOTICES = ("task_notification", "warning", "blocked")  # subtypes of events that action lines tell
@@ -7387,8 +7386,8 @@ class RunNotes:
         self.calls[event.call_id] = OpenCall("", None, *noted)
 
     def unfinished(self) -> Iterator[FinishedCall]:
-        """The calls that were still open when the run ended, and are shown."""
-        for call in self.calls.values():
+        """The calls that were still open when the run ended, and are shown, inner ones first."""
+        for call in sorted(self.calls.values(), key=lambda call: -len(self.ancestors(call.parent))):
             if call.event and not call.unprinted:
                 finished = FinishedCall(call.event, call, self.cwd)
                 finished.status = STILL_OPEN
@@ -11745,15 +11744,13 @@ class Follower(Writer):
             record.begun = None
 
     def act(self, event: Event, record: Any) -> None:
-        """Report a call that ends; at a run's end all open ones, inner ones first."""
-        notes = record.notes
+        """Report a call that ends; at a run's end all open ones."""
         if self.detail and (notice := notice_action(event)):
             self.notice(record, notice)
         if event.finished_call and not event.unprinted:
             self.did(record, event.finished_call)
         if ends_run(event):
-            going = sorted(notes.unfinished(), key=lambda call: -len(notes.ancestors(call.parent)))
-            for call in going:
+            for call in record.notes.unfinished():
                 self.did(record, call)
 
 
@@ -12309,8 +12306,8 @@ def said_in_markdown(text: str) -> str:
 
 def has_no_markup(text: str) -> bool:
     """Is a text a line without any sign of Markdown or HTML, address or name?"""
-    plain = PLAIN_WORDS.fullmatch(text) and text.isprintable()
-    return bool(plain) and not LINKED_OR_CALLED.search(text)
+    plain = PLAIN_WORDS.fullmatch(text) is not None and text.isprintable()
+    return plain and not LINKED_OR_CALLED.search(text)
 
 
 PLAIN_WORDS = regex(r"(?!\d+[.)])[^\W_](?:[^\n\\`*_\[\]<>&#~|@$^:]|:(?= ))*")
@@ -12698,10 +12695,9 @@ class Document(Follower):
         while len(text) >= self.room and self.fit(0.99 * self.room / len(text)):  # "\n" ends it
             text = self.render(self.chapters)
         if len(text) >= self.room:
-            too_long = (
+            self.notes.reporter.message(
                 f"no report fits in --max-report {self.room}: this one has {len(text) + 1:,} bytes"
             )
-            self.notes.reporter.message(too_long)
         redaction: EventRedactor = self.notes.reporter.redaction
         return redaction.without_copies(text)
 
@@ -13602,14 +13598,13 @@ class Otlp(Follower):
         span = call.span or self.time_of(trace, call.started_ms, call.duration_ms or 0, since)
         if call.span:
             trace.last = max(call.span[1], trace.last or 0)
-        status = call.status
         command = call.arguments.get("command") if call.tool == "shell" else None
         fields = {
             "gen_ai.operation.name": "execute_tool",
             "gen_ai.tool.name": call.name,
             "gen_ai.tool.call.id": identity,
             "gen_ai.tool.type": "extension" if call.tool == "mcp" else "function",
-            "error.type": None if status == "ok" else status,
+            "error.type": None if call.status == "ok" else call.status,
             "process.command_line": command if isinstance(command, str) else None,
             "process.exit.code": call.exit_code,
             "agentfmt.tool": call.tool,
@@ -13618,7 +13613,7 @@ class Otlp(Follower):
             fields["gen_ai.tool.call.arguments"] = encode_json(call.arguments).decode()
             fields["gen_ai.tool.call.result"] = call.returned[:MAX_WORDS] or None
         ids = trace.id_of(identity), above
-        why = None if status == "ok" else call.action.outcome or status
+        why = None if call.status == "ok" else call.action.outcome or call.status
         trace.add(f"execute_tool {call.name}", ids, span, fields, why)
 
     def ended(self, trace: Trace) -> None:
