@@ -4817,8 +4817,10 @@ class SavedCodex(Saved, Codex):
         command = Node(given)["command"] or Node(given)["cmd"]
         words = [as_text(word) for word in as_list(command) or [command]]
         patch = PATCH_COMMAND.fullmatch(words[-1])
-        if patch or (words[0] == "apply_patch" and words[1:]):
-            name, given = "apply_patch", patch[2] if patch else words[1]
+        if patch or (words[0] in ("apply_patch", "applypatch") and words[1:]):
+            name, given = "apply_patch", patch[4] if patch else words[1]
+            if patch and patch[1]:
+                given = PATCHED_PATH.sub(lambda head: head[0] + f"{patch[1]}/", given)
         if payload["type"] == "web_search_call":
             name, given = web_use(Node(payload["action"]), payload["query"])
         if name == "exec" and isinstance(given, str):
@@ -4877,7 +4879,11 @@ class SavedCodex(Saved, Codex):
         self.stop(error, result=answer, duration_ms=as_count(payload["duration_ms"]))
 
 
-PATCH_COMMAND = regex(r"\s*apply_patch <<\s*['\"]?(\w+)['\"]?\n(.*)\n\1\s*", re.DOTALL)
+PATCH_COMMAND = regex(  # and no other: each line of its here-document is a patch's
+    r"\s*(?:cd ([\w./-]+) && )?apply_?patch\s+<<\s*(['\"]?)(\w+)\2\n"
+    r"(\*\*\* Begin Patch\n(?:[*+@ -][^\n]*\n|\n)*)\3\s*"
+)
+PATCHED_PATH = regex(r"^\*\*\* (?:\w+ File|Move to): (?!/)", re.MULTILINE)
 
 
 def output_of(given: Any, tool: str) -> tuple[dict[str, Any], str]:

@@ -323,7 +323,14 @@ def test_what_code_of_codex_calls(code: str, found: list[list[str]]) -> None:
 def test_a_command_that_is_a_patch_is_a_change(given: dict[str, Any]) -> None:
     text = json.dumps(given).replace("\\nPATCH", f"\\n{PATCH}").replace('"PATCH"', f'"{PATCH}"')
     (row,) = calls(function("shell", text, "Done!"))
-    assert (row["tool"], row["target"], row["lines_added"]) == ("edit", "a.py", 1)
+    path = "src/a.py" if "cd src" in text else "a.py"
+    assert (row["tool"], row["target"], row["lines_added"]) == ("edit", path, 1)
+
+
+def test_a_command_behind_a_patch_is_one() -> None:
+    command = "apply_patch <<X\n*** Begin Patch\nX\ngit push\n*** End Patch\nX"
+    (row,) = calls(function("shell", json.dumps({"cmd": command}), "ok"))
+    assert row["tool"] == "shell"
 
 
 @pytest.mark.parametrize("title", ["Context from my IDE setup:", "Files mentioned by the user:"])
