@@ -4718,10 +4718,11 @@ def scripted(code: str) -> tuple[str, Any]:
     literals = (text.encode("latin-1", "backslashreplace") for text in texts)
     if command := "; ".join(each.decode("unicode_escape", "replace") for each in literals if each):
         return "exec", {"command": join_surrogates(command)}
-    if patch := code.partition("*** Begin Patch")[2].replace("\\n", "\n"):
+    called, runs = CODE_TOOL.search(code), "exec_command" in code
+    patch = code.partition("*** Begin Patch")[2].replace("\\n", "\n")
+    if patch and not runs:
         return "apply_patch", patch
-    called = CODE_TOOL.search(code)
-    if not called or "exec_command" in code:  # which command, only the code knows
+    if runs or not called:  # which command, only the code knows
         return "exec", code
     given = decoded(code[called.end() : code.rfind("})") + 1])
     return web_use(Node(given)) if called[1] == "web__run" else (called[1], given)
