@@ -8729,7 +8729,7 @@ STDIN = (
     rf"|{WORD_BEGIN}(?:sudo\h[^|;&\n]*-\w*S|passwd\b|(?:gh|wrangler)\h+secret\h+(?:set|put)|(?:su|kinit|cryptsetup)\h))"
 )
 PARTS_OF_RULES = {
-    "words": AHEAD, "who": WHO, "pairs": PAIRS, "stdin": STDIN, "to": r"[^|;&\n]*\h",
+    "words": AHEAD, "who": WHO, "pairs": PAIRS, "stdin": STDIN, "to": r"(?:[^|;&\n]|\\\r?\n)*\h",
     "pw": r"""["'\\]*([^\s"'\\|>&;][^\s"'\\]+)""", "gap": r"(?:[\x20\t\r\n]|\\+[rnt])+",
 }  # fmt: skip
 
@@ -8872,7 +8872,7 @@ command-password  ^curl (?:[^|;&\n]|\\\n)*\h(?:-\w*[uU]|--user|--proxy-user)(?:\
 command-password  ^(?:xh|https?)\h+ (?:<to>)?(?:-a|--auth)(?:\h|=)*["'\\]*[^\s:@"'$<]+:<pw>  ^curl <to>--oauth2-bearer(?:\h+|=)<pw>  ^redis-cli <to>-a\h+<pw>  ^openssl <to>-(?:k\h+|pass(?:in|out)?\h+["'\\]*pass:)<pw>
 command-password  ^(?:(?i:psexec)|sshpass|user(?:add|mod)|(?:az|docker|podman|registry)\h+login|twine\h+upload|mongo\w*|cqlsh|snowsql|cypher-shell|rabbitmqadmin|rdesktop|nxc|netexec|security\h+unlock-keychain) <to>-p\h*<pw>
 command-password  ^(?:sqlcmd|bcp|unzip|zip|mosquitto_[ps]ub|ipmitool|security\h+import) <to>-P\h*<pw>  ^(?:ldap(?:search|add|modify|delete|whoami|passwd)|security\h+add-\w+-password) <to>-w\h*<pw>
-command-password  ^(?:7z|mysql|mariadb) (?:-?dump|-?admin)?[^|;&\n]*(?:\h|["'])-p<pw>  ^machine \h+[^\s\\]+<gap>login\h+[^\s\\]+<gap>password\h+<pw>
+command-password  ^(?:7z|mysql|mariadb) (?:-?dump|-?admin)?(?:[^|;&\n]|\\\r?\n)*(?:\h|["'])-p<pw>  ^machine \h+[^\s\\]+<gap>login\h+[^\s\\]+<gap>password\h+<pw>
 command-password  ^htpasswd (?:\h+-\w+)*\h+-\w*b\w*(?:\h+-\w+)*(?:\h+[\w./~$-]*(?:[./]|passw|users)[\w./-]*)?\h+[\w@.-]+\h+<pw>  ^(?:rabbitmqctl\h+(?:add_user|change_password)|mosquitto_passwd\h+-b\h+\S+|net\h+user) \h+[\w@.-]+\h+<pw>
 command-password  ^ConvertTo-SecureString (?:\h+-String)?\h+["'\\]+([^"'\\$\n]{4,})  ^net\h+use <to>/user:\S+?\h+<pw>  ^sqlplus (?:\h+-\w+)*\h+["']?[\w$#]+/([^\s"'\\/@$&]{4,})
 command-password  ::add-mask:: <pw>  ^(?:smb|rpc)client <to>-U\h*["'\\]*[^\s"'\\%]+%<pw>  ^lftp <to>-u\h*["'\\]*[^\s"'\\,]+,<pw>  ^[a-z]freerdp <to>/p:<pw>
@@ -8881,11 +8881,16 @@ command-password  ^(?:echo|printf) \h+(?:-\w+\h+)?["'\\]*(?:%s(?:\\+n)?["'\\]*\h
 command-password  ^(?:echo|printf) \h+(?:-\w+\h+)?["'\\]*[\w.-]+:([^\s"'\\$|][^\s"'\\|]+)[^\s|]*\h*\|[^|;&\n]*\bchpasswd
 command-password  <stdin>[^|;&\n]* <<< \h*<pw>  chpasswd\h* <<< \h*["'\\]*[\w.-]+:<pw>  ^ssh-keygen <to>-[NP]\h*<pw>
 command-password  ^(?:new\h+(?:PDO|mysqli)|mysqli_connect|getConnection) \h*\([^,\n]{1,120},[^,\n]{1,40},\h*\\*["']([^\s"'\\$][^\s"'\\]{3,})
+command-password  ^poetry\h+config \h+(?:--\w+\h+)?http-basic\.[\w-]+\h+[\w@.+-]+\h+<pw>  ^wpa_passphrase \h+["'\\]*[^\s"'\\]+["'\\]*\h+<pw>
+command-password  ^(?:secretsdump|(?:ps|wmi|smb|at|dcom)exec|mssqlclient|GetUserSPNs|lookupsid)(?:\.py)? <to>["'\\]*(?:[\w.-]+/)?[\w.$-]+:([^\s"'\\@]{4,})@
+command-password  (?i:assword|passphrase)[^\w\s]*(?:[\s;{}]|\\+[nrt])*(?:exp_)? send \h+(?:--\h+)?\\*"([^"\\\s$]{3,})\\+r  ^(?i:acl\h+setuser|user) \h+[\w.-]+\h+(?:\S+\h+){0,4}on\h+(?:\S+\h+){0,4}>([^\s"'\\]{4,})
 command-password  ^snmp-server\h+community \h+([^\s"'\\$][^\s"'\\]{3,})\h+R[OW]
 command-password  ^jwt\.(?:sign|verify|encode|decode)\( [^,\n]{1,60},\h*["'\\]+([^\s"'\\]*?[0-9][^\s"'\\]{6,})
 command-password  [\w.*-]+ :(?:54[0-9]{2}|\*): [\w*-]+:[\w*-]*[g-z*_][\w*-]*:([^\s:"'\\]{4,})  (?i:set\h+password\h+for) \h+\S+\h*=\h*\\*["']<pw>
 login-password  ^(?i:log-?in|sign-?in|cred(?:ential)?s|(?:user(?:name)?|e-?mail|login)\h*[/|&+]\h*pass[a-z]*) ["'*`\\]*\h*[:=]\h*["'`\\]*[\w.@+-]+\h*[/|]\h*["'`\\]*([^\s"'`\\,;/<>\(){}]{6,})
-login-password  ^(?i:(?:log|sign)\h*in\h+(?:with|as|using)) \h+["'`\\]*[\w.@+-]+["'`\\]*\h*/\h*["'`\\]*([^\s"'`\\,;/<>\(){}]{6,})
+login-password  ^(?i:(?:log|sign)\h*in\h+(?:with|as|using)) \h+["'`\\]*[\w.@+-]+["'`\\]*(?:\h*/\h*|:)["'`\\]*([^\s"'`\\,;/<>\(){}]{6,})
+login-password  \.(?:login|authenticate) \(\h*\\*["'][^"'\n]{1,60}["'],\h*\\*["']([^\s"'\\]{3,}[0-9][^\s"'\\]*)
+login-password  ^(?i:us(?:e|ing)) \h+["'`\\]*[\w.@+-]+:([^\s"'`\\]{6,})["'`\\]*\h+to\h+(?:log|sign)
 login-password  ^(?i:admin(?:istrator)?|root|postgres) ["'*`\\]*\h+/\h+["'*`\\]*([^\s"'`\\,;/<>\(){}]{6,})  ^[\w.+-]+ @[\w-]+\.[\w.-]+["'*`\\]*\h+/\h+["'*`\\]*([^\s"'`\\,;/<>\(){}]{6,})
 login-password  ^(?i:(?:user|role)\h+\S+\h+identified\h+by|with\h+password) \h+([^\s"'`\\,;<>$\(){}]{6,})
 command-password  ^(?i:identified\h+(?:with\h+\w+\h+)?by) \h+\\*'([^\s"'\\]{6,})  ^IDENTIFIED\h+BY \h+\\*"([^\s"'\\]{6,})
@@ -9187,12 +9192,14 @@ SUITS: dict[str, Callable[[str], object]] = {
     "call": lambda name: not MAKES_IT.match(name),
     "authorization": lambda name: name.lower().endswith("authorization"),
 }
-# <H>: blanks; <Q>: any quotes; <B>: some; <O>: opening quotes; <N>: a line end; <A>: an assignment.
+# <H>: blanks; <Q>: any quotes; <B>: some; <O>: opening quotes; <N>: a line end; <F>: a fence;
+# <A>: an assignment.
 MACROS = {
     "H": r"(?:[ \t]|\\+t)*",
     "Q": r"[\\\"'`]*",
     "B": r"[\\\"'`]{0,12}",
     "O": r"(?:[@bBfFrRuUN]{1,2}|&\w+ |!!\w+ )?\\*[\"'`]",
+    "F": r"(?:`{3}\w*(?:\r?\n|(?:\\+r)?\\+n)[ \t]*)?",
     "Y": r"(?:&\w+ |!!\w+ )?",
     "P": r"(?:\\*[\"'`])?",
     "N": r"(?:\r?\n|(?:\\+r)?\\+n)",
@@ -9229,14 +9236,14 @@ set             blank     any       [ \t]+<P>                                   
 set in Windows  blank     any       (?:[ \t]*=|\\*[\"'],)[ \t]*\\*[\"']         $env:CI_TOKEN = "«vbnmlkjhzq»"    $env:PASSWORD = "$X"
 property        line      word      =                                             db.password=«<12 alnum>»          db.password=$X
 yaml            line      word    <Q>\*{0,2}(?:<H>|\xc2\xa0)(?::(?:[ \t]|\\+t)|=>|\xe2\x86\x92|\\+u2192)<H><Y>      password: «<12 alnum>»          password: null
-next            value     human   :<H>(?:[|>]-?)?<H><N><H><N>?<H><P>          password: |·«<24 hex>»        password:·next: x
+next            value     human   :<H>(?:[|>]-?)?<H><N><H><N>?<H><F><P>          password: |·«<24 hex>»        password:·next: x
 below           alone     mixed   <Q><H><A>?<H>\\?<N><H><N>?<H><P>  API key·«<24 hex>»        API key·next
-after           value     mixed   (?:[ ]\([^()\n]{1,40}\)|[ ][a-z]{2,12}){0,4}:<H><N>?<H><N>?<H><P>  Your token (copy it):·«<24 hex>»  your token:·see below
+after           value     mixed   (?:[ ]\([^()\n]{1,40}\)|[ ][a-z]{2,12}){0,4}:<H><N>?<H><N>?<H><F><P>  Your token (copy it):·«<24 hex>»  your token:·see below
 assigned        value     human   <Q>\]?<H><A><H>                               x.password=«<12 alnum>»         token = next(tokens)
 enclosed        value     mixed   <H><A>[<\[({]                                 token=<«<24 hex>»>            token=<token>
 command         value     random  [ \t]+(?:--body |-b|<<<|[05-9][ ])?[ \t]*<P>                      aws configure set aws_secret_access_key «<40 hex>»  secret of the house
 compared        value     random  <Q>\]?<H>[!=]==?<H><O>                          if token == "«<24 hex>»"  if token == "string"
-prose           value     mixed   [ \t](?:is|was|are|ist|lautet|es|est|production|(?:(?:changed|set|reset|updated)[ ])?to)(?:[ \t]?:|[ ]<<<)?[ \t]<P>  the password is «<24 hex>»  the password is wrong
+prose           value     mixed   (?:[ ](?:for|of|to)(?:[ ][\w.@/-]{1,30}){1,3})?[ \t](?:is|was|are|ist|lautet|es|est|production|(?:(?:changed|set|reset|updated)[ ])?to)(?:[ \t]?:|[ ]<<<)?[ \t]<P>  the password is «<24 hex>»  the password is wrong
 cell            element   mixed   (?:</\w{1,9}>){1,2}<H><N>?<H>(?:<\w{1,9}[^<>\n]{0,40}>){1,2}  <td>API token</td><td>«<24 hex>»</td>  <th>token</th><td>string</td>
 column          blank     mixed   (?:[ ][ ]+|[ ]*(?:\t|\\+t)[ \t]*)          API_TOKEN⇥«<24 hex>»   API_TOKEN⇥string
 list            blank     random  <Q>,<P>                                     API_TOKEN,«<24 hex>»   token,string
@@ -9368,10 +9375,14 @@ TO_NEXT_CELL = (
     r"[\\\"']*[\w@.+-][\w@.+ -]*[\\\"']*(?:[,;\t]|\\+t))"
 )
 HEAD_CELL = rf"(?i:{any_name([WORD, HUMAN])}){TO_NEXT_CELL}"
-# These names may have their value on the next line, or after a blank one.
+# These names may have their value on the next line, or after a blank one or a fence; a command or
+# what .netrc says of a machine goes on there.
 _HEADS = {form.between.partition(MACROS["N"])[0] for form in FORMS if MACROS["N"] in form.between}
 _HEAD = "|".join(sorted(_HEADS))
-UNFINISHED = rf"(?i:{any_name(NAME_ENDS)})(?:{_HEAD})[ \t]*\r?\n(?:[ \t]*\r?\n)?$"
+UNFINISHED = (
+    rf"(?i:{any_name(NAME_ENDS)})(?:{_HEAD})[ \t]*\r?\n(?:[ \t]*\r?\n)?$"
+    r"|(?:\\|^[ \t]*`{3}\w*|(?:machine|login)(?:[ \t]|\\+t)+\S+)[ \t]*\r?\n$"
+)
 # A name, and what may begin what stands behind it.
 _BEHIND = r"[^\w;!@/%#~^$"
 SEEN_NAME = (
@@ -9525,6 +9536,7 @@ an elision, an example    .*(?:\.\.\.|…|\*{3}|[xX•]{5}|EXAMPLE|(?i:abcdefghi
 a type, nothing           (?i:true|false|null|none|nil|undef(?:ined)?|yes|no|str|string|text|bool|int|integer|number|value|boolean|float|bytes|void)\??  undefined
 what is said of one       (?i:(?:in|un)?(?:correct|valid|changed|set)|missing|mis-?match(?:ed)?|wrong|expired|empty|blank|hidden|redacted|(?:not[ ])?(?:accepted|allowed|found|provided|given|matching)|denied|rejected|refused|failed|verified|match(?:es|ed)|weak|strong|pending|locked|forgotten|prompt|auto|failure|success|ok(?:ay)?|unknown|enabled|disabled|updated|protected|encrypted|masked|needed|erforderlich|falsch|ung(?:ü|ue)ltig|fehlt|leer|requise|obligatoire|incorrect[oa]|inv[aá]lid[ao])[.!]?  mismatch
 the end of a parameter    ;?[a-z]+=                                                   ;name=
+an option                 --[a-z][a-z-]+                                              --prompt
 a reference               (?:workspace|npm|link|catalog|arn|urn|env|file|vault|ssm):.*  env:GITHUB_TOKEN
 a rule for a form         (?:required|optional|nullable|sometimes|confirmed|hashed)(?:[|_:].*)?  required|min:8
 a digest                  (?:sha[0-9]{1,3}|md5)[=:-].*                                sha256:0a1b
