@@ -4818,6 +4818,7 @@ class SavedCodex(Saved, Codex):
         command = Node(given)["command"] or Node(given)["cmd"]
         words = [as_text(word) for word in as_list(command) or [command]]
         patch = PATCH_COMMAND.fullmatch(words[-1])
+        patch = None if patch and NO_PATCH.search(patch[4]) else patch
         if patch or (words[0] in ("apply_patch", "applypatch") and words[1:]):
             name, given = "apply_patch", patch[4] if patch else words[1]
             if patch and patch[1]:
@@ -4880,10 +4881,12 @@ class SavedCodex(Saved, Codex):
         self.stop(error, result=answer, duration_ms=as_count(payload["duration_ms"]))
 
 
-PATCH_COMMAND = regex(  # and no other: each line of its here-document is a patch's
+PATCH_COMMAND = regex(
     r"\s*(?:cd ([\w./-]+) && )?apply_?patch\s+<<\s*(['\"]?)(\w+)\2\n"
-    r"(\*\*\* Begin Patch\n(?:[*+@ -][^\n]*\n|\n)*)\3\s*"
+    r"(\*\*\* Begin Patch\n.*\n)\3\s*",
+    re.DOTALL,
 )
+NO_PATCH = regex(r"^[^*+@ \n-]", re.MULTILINE)  # a line behind the end of the here-document
 PATCHED_PATH = regex(r"^\*\*\* (?:\w+ File|Move to): (?!/)", re.MULTILINE)
 
 
