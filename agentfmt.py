@@ -4638,9 +4638,7 @@ class Codex(Translator):
             self.end(result=self.answered, usage=line["usage"])
         elif kind == "turn.failed":
             self.end(error_message(line["error"]), subtype="error")
-        elif kind == "error" and not self.latest:
-            self.event.kind = EARLY
-        elif kind == "error":
+        elif kind == "error" and self.latest:
             self.report_error(line["message"])
 
     def flaw(self, result: Any) -> Flaw | None:
