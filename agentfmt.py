@@ -7631,18 +7631,23 @@ CHANGES_LINE = regex(
 )
 
 
-def commands_in(node: Any, hidden: str = "", *, fed: Fed = None) -> Iterator[ShellCommand]:
-    """The commands of a node of the syntax. Raises UnclearError."""
+def commands_in(
+    node: Any, hidden: str = "", *, fed: Fed = None, behind: Any = ()
+) -> Iterator[ShellCommand]:
+    """The commands of a node of the syntax. ``behind``: words of a command behind a redirection's
+    file, which the parser takes for more files (echo >&2 x). Raises UnclearError."""
     kind, parts = node.type, node.children
     if kind == "redirected_statement":
         fed = next(filter(None, map(input_from, parts)), fed)
+        joined = [[part, *part.children_by_field_name("redirect")] for part in parts[1:]]
+        behind = [word for part in itertools.chain(*joined) for word in files_of(part)[1:]]
     elif kind == "command":
         fed = next(filter(None, map(input_from, parts)), fed)
         named = [node.child_by_field_name("name"), *node.children_by_field_name("argument")]
-        words = [word_of(part) for part in named if part.is_named]
+        words = [word_of(part) for part in (*named, *behind) if part.is_named]
         yield from started_by(words, hidden, fed=fed)
     elif kind == "file_redirect":
-        for file in node.children_by_field_name("destination"):
+        for file in files_of(node)[:1]:
             name = placed(word_of(file)) if file.type != "number" else "/dev/fd"
             if ">" in source_of(node).split(name)[0] and not name.startswith("/dev/"):
                 yield ShellCommand([INTO, name], "a redirection")
@@ -7657,15 +7662,22 @@ def commands_in(node: Any, hidden: str = "", *, fed: Fed = None) -> Iterator[She
     elif kind == "word":
         yield from substitutions_in(source_of(node))
     for part, why, piped in inner_parts(node):
+        last = parts[0] if kind == "redirected_statement" else parts[-1]
+        more = behind if part == last and part.type in ("command", *ENDS_IN_COMMAND) else ()
         given = UNKNOWN if piped else fed
-        yield from commands_in(part, hidden or why, fed=given)
+        yield from commands_in(part, hidden or why, fed=given, behind=more)
 
 
-def has_more(redirect: Any) -> bool:
-    """Does the parser take the command's own words for those of a redirection?"""
+ENDS_IN_COMMAND = ("list", "pipeline", "negated_command")
+
+
+def files_of(redirect: Any) -> list[Any]:
+    """What a redirection names: its file, or the word of a document, and what the parser adds. One
+    that only closes a descriptor names none, and the parser takes the next word for a file."""
     named = redirect.children_by_field_name("destination")
+    words = redirect.children_by_field_name("argument")
     closes = any(part.type in (">&-", "<&-") for part in redirect.children)
-    return len(named) + closes > 1 or bool(redirect.children_by_field_name("argument"))
+    return [redirect, *named, *words] if closes or words else named
 
 
 def substitutions_in(line: str) -> Iterator[ShellCommand]:
@@ -7701,11 +7713,9 @@ def input_from(redirect: Any) -> Fed:
 def inner_parts(node: Any) -> Iterator[tuple[Any, str, bool]]:
     """The parts of a node, each with what hides its status, and whether it is fed. Only the last
     command, and a chain of && before it, decide the status. What follows `<<E` on its line stands
-    in the document. Raises UnclearError of what the parser doesn't know: nested backticks, and
-    words behind a redirection."""
+    in the document. Raises UnclearError of nested backticks, which the parser doesn't know."""
     kind, parts = node.type, node.children
-    nested = kind == "command_substitution" and re.match(r"`[^`]*\\`", source_of(node))
-    if nested or (kind == "redirected_statement" and any(map(has_more, parts[1:]))):
+    if kind == "command_substitution" and re.match(r"`[^`]*\\`", source_of(node)):
         raise UnclearError
     kinds = [part.type for part in parts]
     named = [at for at, part in enumerate(parts) if part.is_named and part.type != "comment"]
