@@ -10743,6 +10743,7 @@ class EventRedactor:
         if self.strict or not line.strip():
             return f"[content: {len(line.strip())} chars]" * bool(line.strip()), due
         text, scanner = line[: 4 * CONCEALED], self.find_scanner()
+        self.catch_up()
         data = to_utf8(due + text)
         inside = due == OPEN_KEY
         began = "" if inside else self.text(due, "prose")
@@ -11000,7 +11001,7 @@ class Redactor:
         self.redaction = redaction
         self.scanner = redaction.scanner
         self.learnt = redaction.learnt
-        redaction.catch_up = self.catch_up
+        redaction.catch_up = self.know_all
         self.arrived: list[Event] = []  # of a block that is being read
         self.now = 0.0  # when the last of them were taken
         self.event_type = event_type
@@ -11043,6 +11044,19 @@ class Redactor:
                 self.take(state, stretch)
                 self.settle(run, state)
                 stretch = []
+
+    def know_all(self) -> None:
+        """Take the events that have arrived, and know the values in words that wait, too."""
+        self.catch_up()
+        scanner = self.scanner
+        if not scanner:
+            return
+        for state in self.waiting.values():
+            texts = ["".join(each.texts)[each.done :] for each in state.open.values()]
+            scanner.copies = state.copies
+            for number in self.redaction.suspects([*map(to_utf8, texts)]):
+                scanner.spans(to_utf8(texts[number]), whole=False)
+            scanner.copies = None
 
     def concerns(self, event: Any, after: Any) -> bool:
         """Must an event be settled before the next: may that repeat a value or directory that this

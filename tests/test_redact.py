@@ -893,6 +893,12 @@ def test_a_reason_hides_what_words_told_that_nothing_prints(flags: tuple[str, ..
     assert COPIED not in ended.stdout.decode() + ended.stderr
 
 
+@pytest.mark.parametrize("told", ["prose", "damage", "begun"])
+def test_messages_show_no_value_of_words_that_wait(told: str) -> None:
+    ended = redact(init() + assistant(f"Its password: {COPIED}") + UNSAFE[told], "-r", "secrets")
+    assert COPIED[:6] not in ended.stdout.decode() + ended.stderr
+
+
 def test_what_is_passed_on_hides_secrets_by_itself() -> None:
     def hidden_by(to: str, *classes: str) -> frozenset[str]:
         return agentfmt.classes_of({**parameters("-t", to), "classes": [classes]})
