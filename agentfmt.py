@@ -7795,8 +7795,10 @@ def started_by(words: Sequence[str], hidden: str, *, fed: Fed = None) -> Iterato
             words[at + 1 :] = rest = completed_words(program, rest)
         with contextlib.nullcontext() if needed else contextlib.suppress(UnclearError):
             yield from scripts_of(program, rest, hidden, fed)
-        if needed == CERTAIN and plain_name(program) in TEXTS:
-            begun = {}  # what follows are its words
+        if needed == CERTAIN and plain_name(program) in TEXTS:  # what follows are its words
+            ends = (n for n in range(at + 1, len(words)) if NEXT_BEGINS.search(words[n]))
+            end = next(ends, len(words))
+            begun = {n: begun[n] for n in begun if n > end}
         if needed == GUESSED and not is_starter(program):
             continue  # what it might start has begun by the same guess
         for to, why, need in inner_words(program, rest):
@@ -7833,6 +7835,8 @@ def inner_words(program: str, rest: Sequence[str]) -> Iterator[tuple[int, str, i
         if at == first or not base_name(rest[at]).startswith(UNKNOWN):
             hides = program in HIDES_STATUS or at != known
             need = CERTAIN if at == first else LIKELY if known < NOWHERE else GUESSED
+            if "--" in rest[at:] and re.fullmatch(TEXTS.get(plain_name(program), "(?!)"), "--"):
+                need = LIKELY  # the name of a place: mise exec node@20 -- x
             yield at, f"{program} {rest[min(known, at)]}" if hides else "", need
 
 
@@ -7862,7 +7866,7 @@ def scripts_of(program: str, rest: Sequence[str], hidden: str, fed: Fed) -> Iter
     elif fed is not None and program != "xargs" and first_inner(program, rest) < NOWHERE:
         known = count_known(program, rest) if is_starter(program) else NOWHERE
         if known == len(rest) or program == "at":
-            yield from read_input(fed, hidden or program)
+            yield from read_input(fed, hidden or ("" if program in READ_LINES else program))
 
 
 def read_script(script: str, hidden: str) -> Iterator[ShellCommand]:
@@ -7958,6 +7962,7 @@ def completed_words(program: str, rest: Sequence[str]) -> list[str]:
 
 
 NAME_END = regex(r"(?<=[\w+])(?:\.exe|@(?:v?\d.*|latest|next|beta|canary))\Z")  # of npm
+NEXT_BEGINS = regex(r"[;&|]\Z|\0?\+\Z")  # behind it, another command may begin
 NO_PROGRAM = regex(r"-|[{}]\Z|\0?\$_|[A-Za-z_]\w*=|\Z")
 ENDS_WORD = regex(r"[\s;&|`(<>]")  # in a line that is more than a word
 HELP = frozenset(
@@ -7967,7 +7972,7 @@ HELP = frozenset(
 )
 # Settings of what programs run: GIT_EDITOR=x, core.pager=x, --entrypoint=x, and any that is a line.
 SETS_COMMAND = regex(
-    r"(?is)(?:[\w.-]*(?:editor|pager|visual|[\w.-]command|-filter|-exec|extcmd|-string|-call|-run"
+    r"(?is)(?:[\w.-]*(?:editor|pager|visual|cmd|[\w.-]command|-filter|-exec|extcmd|-string|-call|-run"
     r"|--rsh|shell)=|--entrypoint=|(?:[\w-]+\.[\w.-]+|(?-i:[A-Z_]+))=[!|]?(?=\S*\s))(.+)"
 )
 GLUED_LINE = regex(r"(?is)(?:-[a-z]*[sc](?=\w+ )|-[a-z]|[\w.-]+[=:](?:exec=)?[!|]?)(?=\S*\s)(.+)")
@@ -7979,6 +7984,7 @@ SHELL_NAMES = frozenset(
 UNTOLD = regex(r"(?i:(?:pwsh|powershell)\b.* -e(?:c|nc[a-z]*)?(?: |\Z))|git .*\balias\.")
 PIPES = ("<(", "$@", "/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 SCRIPT = regex("-[a-zA-Z]*[cC][a-zA-Z]*|--(?:session-)?commands?")  # precedes that of a shell
+READ_LINES = ("ssh", "su", "runuser", "sudo", "doas", "chroot")  # with a shell, given no command
 JOINING = ("eval", "iex", "Invoke-Expression")  # their words make one script
 TELLS = {
     **dict.fromkeys(("nix", "nix-shell"), "-c|--command|--run"),
@@ -7989,13 +7995,14 @@ DOCKERS = "docker podman nerdctl docker-compose podman-compose".split()
 # Programs whose words are texts, names, and files: none begins a command but behind these.
 RUN = r"run|exec|rsh|--|\{"
 RUNNERS = (
-    "aws-vault bundle composer conda direnv mamba pipenv pipx poetry rbenv rustup rye tox".split()
+    "aws-vault bundle composer conda direnv doppler mamba op pipenv pipx poetry pyenv rbenv rustup "
+    "rye tox".split()
 )
 TEXTS = {
     **dict.fromkeys(
-        ": [ [[ ack ag agentfmt apk apt apt-get awk basename black brew bzip2 cat cd chgrp chmod "
+        ": [ [[ ack ag agentfmt apk apt apt-get awk basename black bzip2 cat cd chgrp chmod "
         "chown claude cmp codex column comm cp curl cut date dd declare deno df diff dirname dnf "
-        "dotnet du echo egrep eslint exit export expr fgrep file flutter fold gawk gemini gh glab "
+        "dotnet du echo egrep eslint exit export expr fgrep file flutter fold gawk gemini glab "
         "grep gzip head hexdump id java javac jest jq kill killall ln local logger ls make md5sum "
         "mkdir mktemp mv mypy mysql nl node notify-send od paste patch pgrep php pip pkill "
         "playwright prettier printf ps psql pushd pytest read readlink realpath return rg rm "
@@ -8007,18 +8014,18 @@ TEXTS = {
                     RUN + "|x|dlx|tool|start|shell|develop|-m|-c|--command|--call"),
     **dict.fromkeys(("python", "py", "pypy"), "-m"),
     "git": "foreach|run|-x|--exec|--extcmd|--[a-z]+-filter",
+    "nix-shell": "--run|--command", "cmd": "(?i)//?[ck]", "gh": "ssh", "brew": "exec",
     "cargo": "watch", "find": "-(?:exec|ok)(?:dir)?", "fd": "-x|-X|--exec|--exec-batch",
 }  # fmt: skip
 # What is no program's name: it begins a sentence, or is its word. And where two sentences meet.
 NO_NAME = regex(r"(?!Start-|Invoke-)[A-Z][^=]*|.*[.,:?]")
 SENTENCES = regex(r"[\w)*`][.:!]+\s+[A-Z*#]")
-VERB = r"(?:run|exec|rsh|x|dlx|tool|shell|develop|compose|[0-9.]+[smhd]?)"  # before one, or a time
+VERB = r"(?:run|exec|rsh|x|dlx|tool|shell|develop|compose|[0-9.]*[0-9][smhd]?)"  # or a time
 # Behind these, or their verb, comes the name of a host, a container, a file, or a time first.
 PLACES = {
-    **dict.fromkeys(
-        [*DOCKERS, *"ssh chroot gosu su-exec mosh flock kubectl oc lxc incus at aws-vault".split()],
-        r"\S+",
-    ),
+    **dict.fromkeys(DOCKERS, r"\S+"),
+    **dict.fromkeys("ssh chroot gosu su-exec mosh flock kubectl oc lxc incus at aws-vault "
+                    "direnv".split(), r"\S+"),
     "timeout": r"(?<!\d )(?<!\d[smhd] )\0\S+",
     "su": r"(?<!c )(?<!d )\S+(?= -| \Z)",
     "runuser": r"(?<!c )(?<!d )(?<!-- )(?:\S+(?= -[a-zA-Z]*[cC] | - \Z)"
@@ -8030,24 +8037,26 @@ VALUED = {
     **dict.fromkeys(("python", "py", "pypy"), "-[WX]"),
     "exec": "-a", "time": "-[fo]", "command": "(?!)", "doas": "-[Cu]",
     "sh": "[-+][a-zA-Z]*[oO]|--(?:rc|init-)file", "timeout": "-[ks]", "su": "-[sgG]",
-    **dict.fromkeys(DOCKERS, "-[acefhlmpuvw]|--(?:env|env-file|volume|workdir|name|user|file"
-                    "|network|memory|platform|gpus|mount|publish|profile|context|host|label"
-                    "|project-name|project-directory)"),
+    **dict.fromkeys(DOCKERS, "-[acefhlmpuvw]|--(?!(?:rm|interactive|tty|init|privileged|detach"
+                    "|read-only|replace|quiet|quiet-pull|publish-all|build|no-[a-zA-Z-]+|all"
+                    "|remove-orphans|service-ports|use-aliases|debug|tls|tlsverify) )[a-z-]+"),
     "entr": "(?!)", "flock": "-[wE]|--(?:wait|timeout|conflict-exit-code)",
     **dict.fromkeys(("kubectl", "oc"), "-[cn]|--(?:container|namespace|context)"),
     **dict.fromkeys(("hatch", "pixi"), "-[ep]|--env(?:ironment)?|--project"),
     "poetry": "-[CP]|--(?:directory|project)",
     "git": "-[Cc]|--(?:git-dir|work-tree|namespace|config-env|attr-source|super-prefix)",
     "sudo": "-[CDghpRrTtuU]|--(?:user|group|host|chdir|prompt)",
-    "": "-[CDIPUfghnopsuw]|--(?:with(?:-[a-z]+)?|from|package|spec|name|namespace|user|group|signal"
-    "|kill-after|extra|python|env|env-file|file|workdir|directory|project|source|container"
+    "strace": "-[abeEIopPsSuUX]",
+    "": "-[CDFIPUfghnopsuw]|--(?:with(?:-[a-z]+)?|from|package|spec|name|namespace|user|group"
+    "|signal|kill-after|extra|python|env|env-file|file|workdir|directory|project|source|container"
     "|context|profile|adjustment|chdir|unset|host|prefix|filter|cwd|network|volume|publish|image)",
 }  # fmt: skip
 FEEDERS = frozenset(("xargs", "parallel", "sem"))
 # What is known to start the first word behind its options, and how that ended isn't told.
 HIDES_STATUS = FEEDERS | frozenset(
     "find fd trap coproc setsid script watch systemd-run tmux screen entr start-stop-daemon "
-    "hyperfine at batch gdb git nodemon watchexec Start-Process Start-Job start !".split()
+    "hyperfine at batch gdb git nodemon watchexec Start-Process Start-Job start "
+    "! and or not if then elif else while until do".split()  # for the parser, words behind `!`
 )
 # And is told.
 STARTERS = (
@@ -8056,11 +8065,12 @@ STARTERS = (
     | {name for name in TEXTS if TEXTS[name] != "(?!)"}
     | set(
         "sudo doas env timeout time nice ionice stdbuf exec strace ltrace command npx yarn "
-        "pnpm taskset xvfb-run cross-env bunx uvx nohup builtin unbuffer chronic nix-shell "
+        "pnpm taskset xvfb-run cross-env bunx uvx nohup builtin unbuffer chronic "
         "caffeinate wsl dbus-run-session dotenv firejail proxychains unshare tini "
         "torsocks setpriv chrt sshpass busybox toybox "
         "fakeroot perf valgrind nsenter bwrap prlimit systemd-inhibit faketime pkexec run0 "
-        "dumb-init envdir rlwrap retry pwsh powershell cmd "
+        "dumb-init envdir rlwrap retry pwsh powershell "
+        "mpirun mpiexec srun flatpak-spawn "
         "call sg ssh-agent runcon setarch eatmydata torify tsocks fakechroot proot".split()
     )
 )
