@@ -4134,7 +4134,8 @@ class Claude(Translator):
 
     def hear(self, text: str) -> None:
         """The words of a user line are a prompt, or the host's."""
-        if not (INJECTED.match(without_context(text)) or text.startswith(INTERRUPTED)):
+        typed = without_context(text)
+        if typed and not INJECTED.match(typed) and not typed.startswith(INTERRUPTED):
             self.ask(text)
 
     def stream(self, inner: Any) -> None:
@@ -5921,8 +5922,8 @@ class Acp(Translator):
         self.asked: dict[str, bool] = {}  # IDs of what else is asked, by the agent or its client
 
     def is_answered(self, line: Node) -> bool:
-        waiting = *self.asked, self.prompted
-        return line["method"] is None and as_word(line["id"]) in waiting
+        asked = self.asked if line["result.stopReason"] is None else ()  # by its own numbers
+        return line["method"] is None and as_word(line["id"]) in (*asked, self.prompted)
 
     def read(self, line: Any) -> None:
         method, reason, identity = line["method"], line["result.stopReason"], as_word(line["id"])
