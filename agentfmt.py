@@ -8001,15 +8001,15 @@ RUNNERS = (
 )
 TEXTS = {
     **dict.fromkeys(
-        ": [ [[ ack ag agentfmt apk apt apt-get awk basename black bzip2 cat cd chgrp chmod "
-        "chown claude cmp codex column comm cp curl cut date dd declare deno df diff dirname dnf "
-        "dotnet du echo egrep eslint exit export expr fgrep file flutter fold gawk gemini glab "
-        "grep gzip head hexdump id java javac jest jq kill killall ln local logger ls make md5sum "
-        "mkdir mktemp mv mypy mysql nl node notify-send od paste patch pgrep php pip pkill "
-        "playwright prettier printf ps psql pushd pytest read readlink realpath return rg rm "
-        "rmdir ruby ruff say scp sed seq sha256sum shasum sleep sort sqlite3 stat strings tail "
-        "tee test touch tr tree true truncate type uniq unset unzip vitest wc wget whereis which "
-        "yq zip".split(), "(?!)"),
+        ": [ [[ ack ag agentfmt apk apt apt-get awk basename black bzip2 cat cd chgrp chmod chown "
+        "claude cmp codex column comm cp curl cut date dd declare deno df diff dirname dnf dotnet "
+        "dpkg du echo egrep eslint exit export expr fgrep file flutter fold gawk gemini glab grep "
+        "gzip hash head hexdump id java javac jest journalctl jq kill killall ln local logger ls "
+        "make md5sum mkdir mktemp mv mypy mysql nl node notify-send od pacman paste patch pgrep "
+        "php pip pkill playwright prettier printf ps psql pushd pytest read readlink realpath "
+        "return rg rm rmdir rpm ruby ruff say scp sed seq service sha256sum shasum sleep sort "
+        "sqlite3 stat strings systemctl tail tee test touch tr tree true truncate type uniq unset "
+        "unzip vitest wc wget whereis which winget yq yum zip zypper".split(), "(?!)"),
     **dict.fromkeys([*DOCKERS, *RUNNERS, *"asdf kubectl oc lxc incus opam stack".split()], RUN),
     **dict.fromkeys("npm bun mise pixi hatch pdm go uv nix guix devbox devenv coverage".split(),
                     RUN + "|x|dlx|tool|start|shell|develop|-m|-c|--command|--call"),
@@ -8138,12 +8138,13 @@ def event_paths(event: Event) -> Named:
         yield path_spellings(path, here)
     groups = [group for _, group in call_groups(event)]
     groups += [as_object(group.get("args")) for group in groups]  # of an MCP tool
+    of_files = re.search("file|move|copy|rename", " ".join(event_tools(event)), re.IGNORECASE)
     for member, value in ((name, group.get(name)) for group in groups for name in PATH_MEMBERS):
         paths = filter(None, map(first_text, value if isinstance(value, list) else [value]))
         for path in paths:
             named = path_spellings(path, here)
             own = member == "workingDirectory" and "." in named
-            if not own and (member not in MAYBE_PATHS or IS_PATH.match(path)):
+            if not own and (member not in MAYBE_PATHS or of_files or IS_PATH.match(path)):
                 yield named
 
 
@@ -8164,11 +8165,13 @@ def path_spellings(path: str, here: str) -> Sequence[str]:
     spelled = {own, near, whole, paths.normpath(os.path.join(here, near))}
     if not (paths.isabs(near) or near.startswith("..")):
         spelled.add(f"./{near}")
-    elif here:
-        spelled.add(paths.relpath(near, here))
+    elif paths.isabs(here):
+        with contextlib.suppress(ValueError):  # it is on another drive
+            spelled.add(paths.relpath(whole, here))
     if not here and (windows or own.startswith("/")):  # any directory of it may be the run's
         parts = re.split(r"[/\\]", own)[1:][-MAX_PARTS:]
-        spelled |= {"/".join(parts[at:]) for at in range(len(parts))}
+        below = ["/".join(parts[at:]) for at in range(len(parts))]
+        spelled |= {*below, *(f"./{one}" for one in below)}
     return [*spelled, *(spelling.replace("\\", "/") for spelling in spelled if windows)]
 
 
@@ -8343,7 +8346,7 @@ def parse_selector(text: str) -> Selector:
     except ValueError as error:
         raise ValueError(f"{text!r}: {error}") from None
     if both := contradiction(parsed):
-        raise ValueError(f'{text!r}: no event is both {both}: repeat the option for "or"')
+        raise ValueError(f'{text!r}: no {both}: repeat the option for "or"')
     if meant != text:
         raise ValueError(f"{text!r}: nothing can match: {asks(meant)}")
     return Selector(text, tuple(term._replace(pattern=compile_term(term)) for term in parsed))
@@ -8367,7 +8370,7 @@ def contradiction(terms: Iterable[Term]) -> str:
         for thing, name in said:
             other = asked.setdefault(thing, name)
             if other != name and (thing not in OF_PARTS or differ(other, name)):
-                return f"{other} and {name}"
+                return f"{thing if thing in OF_PARTS else 'event'} is both {other} and {name}"
     return ""
 
 

@@ -143,6 +143,12 @@ def test_what_a_tool_of_mcp_calls_its_source_may_be_a_path(source: str, outside:
     assert convert(data, "--fail-on", "path!=src/*").status == outside
 
 
+def test_what_a_tool_of_mcp_moves_is_a_path() -> None:
+    args = {"providerIdentifier": "fs", "toolName": "move_file", "args": {"destination": "bin"}}
+    data = run_of(*both("mcp", "1", args, ok()))
+    assert convert(data, "--fail-on", "path!=src/*").status == 1
+
+
 @pytest.mark.parametrize(("selector", "status"), table("commands.txt", "below"))
 def test_a_path_below_a_directory_that_no_line_states(selector: str, status: int) -> None:
     """As Codex writes them: any directory of it may be the run's."""
