@@ -6299,6 +6299,7 @@ class Run:
         self.first_ms: int | None = None
         self.started_ms: int | None = None
         self.reason: str | None = None  # why it failed
+        self.first: object = None  # what its first line says, if it may be a copy's
         self.left_out: bool | None = None  # it is left out, and nothing of it counts
         self.calls: dict[str | None, Event] = {}  # started and not finished, by call_id
         self.failed: dict[str | None, Event] = {}  # its last failed calls, if --fail-on is used
@@ -6542,19 +6543,25 @@ class Runs:
             self.file.outside.pop(session.key, None)
 
     def find_copy(self, session: Session, run: Run) -> None:
-        """Leave out a run that another FILE holds, too: a stream that was copied, or a session that
-        was forked or resumed. Its first line is the same, with an ID or a time; or that of a new
-        session has both: but that may go on in another way, so that --fail-on looks at it, too."""
-        identity = as_text(object_in(self.line).get("uuid"))
-        if not (identity or run.first_ms):
+        """Leave out a run that another FILE holds, too: a session that was forked or resumed, or a
+        stream that was copied. Its first line is the same, with an ID or a time; or that of a new
+        session has both: but that may go on in another way, so that --fail-on looks at it, too. A
+        stream may be cut off, or filtered: its copy has to follow an end, and gates look at all."""
+        identity, saved = as_text(object_in(self.line).get("uuid")), session.translator.settled
+        gates = self.fail_on or self.fail_unless or self.limits.counts
+        if not (identity or run.first_ms) or (gates and not saved):
             return
         forked = identity and run.first_ms and not self.fail_on
-        first = (identity, run.first_ms) if forked else (session.key, hash(self.line))
-        place = self.first_lines.get(first, run.where)
+        run.first = (identity, run.first_ms) if forked else (session.key, hash(self.line))
+        place = self.first_lines.get(run.first, run.where)
         if place.rpartition(":")[0] != run.file:
             run.left_out = True
             self.file.copies.append(place)
-        remember(self.first_lines, first, place, MAX_RUNS)
+        elif saved:
+            self.note_first_line(run)
+
+    def note_first_line(self, run: Run) -> None:
+        remember(self.first_lines, run.first, self.first_lines.get(run.first, run.where), MAX_RUNS)
 
     def name(self, run: Run) -> None:
         """Label a run by its session's ID."""
@@ -6629,6 +6636,8 @@ class Runs:
     def judge(self, session: Session, event: Event) -> None:
         """The verdict that a terminal event states, unless a limit or a gate says otherwise."""
         run, failure = event.run, failure_of(event)
+        if run.first and not run.left_out:
+            self.note_first_line(run)
         if event.session_id not in (None, run.session):  # only the last line names it
             run.session = event.session_id
             self.name(run)

@@ -89,6 +89,10 @@ def test_a_run_that_stands_in_two_files_counts_once() -> None:
     assert len(runs({"one": [odd], "two": [odd]})) == 2
     stream = whole_run().replace(b"{", b'{"uuid":"1",', 1)
     assert len(runs({"one": [stream], "two": [stream], "three": [whole_run()]})) == 2
+    cut = stream[: stream.rindex(b"\n", 0, -1) + 1]
+    assert len(runs({"cut": [cut], "whole": [stream]})) == 2
+    ended = convert({"one": [stream], "two": [stream]}, "-t", "runs", "--fail-on", "write")
+    assert len(ended.lines) == 2
     untimed = SAMPLE.replace(b"timestamp", b"time").replace(b'"uuid"', b'"id"')
     assert len(runs({name: [untimed] for name in files})) == 4
 
