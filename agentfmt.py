@@ -7793,7 +7793,7 @@ def started_by(words: Sequence[str], hidden: str, *, fed: Fed = None) -> Iterato
         hidden, needed = begun[at]
         if at and ENDS_WORD.search(word):
             certain = needed == CERTAIN
-            yield from read_input(word, hidden) if certain else read_text(word)
+            yield from read_input(word, hidden) if certain else read_text(word, needed)
             continue
         name, rest = base_name(word), words[at + 1 :]
         program = NAME_END.sub("", name)
@@ -7808,7 +7808,8 @@ def started_by(words: Sequence[str], hidden: str, *, fed: Fed = None) -> Iterato
         if needed == CERTAIN and plain_name(program) in TEXTS:  # what follows are its words
             ends = (n for n in range(at + 1, len(words)) if NEXT_BEGINS.search(words[n]))
             end = next(ends, len(words))
-            begun = {n: begun[n] for n in begun if n > end}
+            lines = {n for n in begun if begun[n][1] == A_LINE and ENDS_WORD.search(words[n])}
+            begun = {n: begun[n] for n in begun if n > end or n in lines}
         if needed == GUESSED and not is_starter(program):
             continue  # what it might start has begun by the same guess
         for to, why, need in inner_words(program, rest):
@@ -7817,18 +7818,19 @@ def started_by(words: Sequence[str], hidden: str, *, fed: Fed = None) -> Iterato
             begun[to] = before and why, max(needed, need)
 
 
-# A command that another may start: nobody knows; a known program might; it does.
-GUESSED, LIKELY, CERTAIN = range(3)
+# A command that another may start: nobody knows; a known program might; if it is a line; it does.
+GUESSED, LIKELY, A_LINE, CERTAIN = range(4)
 
 
-def read_text(text: str) -> Iterator[ShellCommand]:
+def read_text(text: str, needed: int) -> Iterator[ShellCommand]:
     """The commands of what may be a line; of one that can't be read, those of its pieces."""
     try:
         found = [*read_input(text.lstrip("+:!|"), "a text")]
     except UnclearError:
         pieces = [] if SENTENCES.search(text) else re.split(r"[\n;&|()`'\"]", text)
         found = [ShellCommand(words, "a text") for words in map(str.split, pieces) if words]
-    yield from (one for one in found if one.words[0][:1] not in (UNKNOWN, INTO))
+    left_out = (UNKNOWN,) if needed == A_LINE else (UNKNOWN, INTO)
+    yield from (one for one in found if one.words[0][:1] not in left_out)
 
 
 def inner_words(program: str, rest: Sequence[str]) -> Iterator[tuple[int, str, int]]:
@@ -7841,10 +7843,11 @@ def inner_words(program: str, rest: Sequence[str]) -> Iterator[tuple[int, str, i
     known = count_known(program, rest) if is_starter(program) else NOWHERE
     inner = [at for at in range(begin, len(rest)) if not NO_PROGRAM.match(rest[at])]
     first = next((at for at in inner if at >= known), NOWHERE)
+    others = A_LINE if program in TAKES_LINES else LIKELY if known < NOWHERE else GUESSED
     for at in inner:
         if at == first or not base_name(rest[at]).startswith(UNKNOWN):
             hides = program in HIDES_STATUS or at != known
-            need = CERTAIN if at == first else LIKELY if known < NOWHERE else GUESSED
+            need = CERTAIN if at == first else others
             if "--" in rest[at:] and re.fullmatch(TEXTS.get(plain_name(program), "(?!)"), "--"):
                 need = LIKELY  # the name of a place: mise exec node@20 -- x
             yield at, f"{program} {rest[min(known, at)]}" if hides else "", need
@@ -8065,9 +8068,10 @@ FEEDERS = frozenset(("xargs", "parallel", "sem"))
 # What is known to start the first word behind its options, and how that ended isn't told.
 HIDES_STATUS = FEEDERS | frozenset(
     "find fd trap coproc setsid script watch systemd-run tmux screen entr start-stop-daemon "
-    "hyperfine at batch gdb git nodemon watchexec Start-Process Start-Job start "
+    "hyperfine at batch gdb git nodemon watchexec Start-Process Start-Job start concurrently "
     "! and or not if then elif else while until do".split()  # for the parser, words behind `!`
 )
+TAKES_LINES = HIDES_STATUS - TEXTS.keys() - {"xargs"}  # as any word
 # And is told.
 STARTERS = (
     HIDES_STATUS
