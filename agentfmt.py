@@ -8943,6 +8943,7 @@ token  ^<words> (?:SWMTKN-1-|akab-|api_[A-Za-z0-9]{22}\.|cnvca|configcat-sdk-1/|
 ]
 
 NEAR = 256  # bytes around a name that are examined
+MOST_WAITING = 100  # lines whose end may stand behind them, as those of a continued command
 
 Span: TypeAlias = "tuple[int, int, str]"  # from, to, name of the rule
 Finder: TypeAlias = "Callable[[bytes], Iterable[Span]]"
@@ -10206,13 +10207,14 @@ class Scanner:
 
     def settled(self, text: bytes) -> int:
         """How much of some lines is final: no name awaits its value on a later line, no key its
-        body, no known value its rest."""
-        while text:
+        body, no known value its rest. Only the last names wait: each delta looks at them again."""
+        for number in itertools.count():
             begin = text.rfind(b"-----BEGIN ", max(0, len(text) - NEAR))
             key = PEM_BEGIN.match(text, begin) if begin >= 0 else None
             is_open = key and not PEM_BODY.match(text, key.end())
             end = text.rfind(b"\n", 0, begin if is_open else len(text.rstrip())) + 1
-            is_due = expression(UNFINISHED).search(CODES.sub(b"", text[end:]))
+            line = CODES.sub(b"", text[end:])
+            is_due = number < MOST_WAITING and expression(UNFINISHED).search(line)
             if not (is_open or is_due or text.endswith(self.known.heads)):
                 break
             text = text[:end]
