@@ -292,13 +292,14 @@ SECRETS_OF: dict[str, Callable[[random.Random], list[str]]] = {
 
 
 def in_member(rng: random.Random, line: bytes, text: str, ids: bool) -> bytes:
-    """In a string, which may be what says the type; an id is no token, whatever it looks like."""
+    """In a string, which may be what says the type; an id is no token, whatever it looks like: the
+    last of two names says that of an agent's own frame, such as its result."""
     event = json.loads(line)
     names = [tuple(name for name in path if isinstance(name, str)) for path in string_paths(event)]
     paths = [
         path
         for path, name in zip(string_paths(event), names, strict=True)
-        if ids or not (agentfmt.is_identity(name) or in_frame(name))
+        if ids or not any(map(agentfmt.is_identity, (name, name[-1:])[: 1 + (len(name) < 3)]))
     ]
     if not paths:
         return line
@@ -312,11 +313,6 @@ def in_member(rng: random.Random, line: bytes, text: str, ids: bool) -> bytes:
     around = (f"{old[:cut]}\n{text}\n{old[cut:]}", f"{old} {text} ", f" {text} ")
     holder[path[-1]] = rng.choice(around)
     return json.dumps(event, ensure_ascii=rng.random() < 0.5).encode("utf-8", "replace") + b"\n"
-
-
-def in_frame(name: tuple[str, ...]) -> bool:
-    """Does an agent's own frame, such as its result, say here which conversation is meant?"""
-    return len(name) < 3 and agentfmt.is_identity((name[-1],))
 
 
 def in_name(rng: random.Random, line: bytes, text: str) -> bytes:

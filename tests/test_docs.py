@@ -148,21 +148,13 @@ def test_example_uses_options_that_exist(example: Example) -> None:
 # ---------------------------------------------------------------- exit statuses
 
 
-def statuses_of_help() -> dict[str, str]:
-    return dict(re.findall(r"^  (\d\S*(?: \S+)*?)  +(\S.*)$", agentfmt.EXIT_HELP, re.MULTILINE))
-
-
-def statuses_of_manual() -> dict[str, str]:
-    items = re.findall(r"^\.It (.+)\n(.+)\.$", section(MANUAL, "EXIT STATUS"), re.MULTILINE)
-    return {status: meaning[0].lower() + meaning[1:] for status, meaning in items}
-
-
 def test_exit_statuses_agree() -> None:
-    expected = statuses_of_help()
+    expected = dict(re.findall(r"^  (\d\S*(?: \S+)*?)  +(\S.*)$", agentfmt.EXIT_HELP, re.MULTILINE))
     assert [*expected] == ["0", "1", "2", "3", "126, 127", "129, 130, 141, 143"]
     rows = table(part(README, "## Trust its exit status", r"\*\*"))
     assert dict(rows) == expected
-    assert statuses_of_manual() == expected
+    items = re.findall(r"^\.It (.+)\n(.+)\.$", section(MANUAL, "EXIT STATUS"), re.MULTILINE)
+    assert {status: means[0].lower() + means[1:] for status, means in items} == expected
 
 
 # ---------------------------------------------------------------- examples

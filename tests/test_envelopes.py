@@ -80,12 +80,6 @@ def cri(data: bytes, stream: str = "stdout", size: int = 8192) -> bytes:
     return b"".join(head + b"%s %s\n" % (b"PF"[last:][:1], one) for one, _, last in split)
 
 
-def journal(data: bytes) -> bytes:
-    """journalctl -o json, which writes an array of bytes where a line is not plain text."""
-    lines = data.splitlines()
-    return objects({"__CURSOR": "s=1", "PRIORITY": "6", "MESSAGE": [*line]} for line in lines)
-
-
 def google(data: bytes) -> bytes:
     parsed = b'{"insertId":"1","jsonPayload":%s,"logName":"l"}\n'
     return b"".join(parsed % line for line in data.splitlines())
@@ -111,7 +105,10 @@ WRAPS: dict[str, Wrap] = {
     "docker json-file": docker,
     "CRI": cri,
     "journald": member("MESSAGE", PRIORITY="6"),
-    "journald, bytes": journal,
+    # journalctl -o json writes an array of bytes where a line is not plain text.
+    "journald, bytes": lambda data: objects(
+        {"__CURSOR": "s=1", "PRIORITY": "6", "MESSAGE": [*line]} for line in data.splitlines()
+    ),
     "Vector": member("message", host="h", source_type="file", timestamp="2026-11-21T10:00:00Z"),
     "Filebeat": member("message", **{"@timestamp": "t", "log": {"offset": 1}, "type": "log"}),
     "Fluent Bit": member("log", date=1.5, kubernetes={"pod_name": "p"}),

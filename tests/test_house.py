@@ -130,12 +130,8 @@ def test_no_name_is_used_above_its_section() -> None:
 def lengths() -> dict[str, int]:
     """The lines of each function, with its decorators and its docstring."""
     functions = [node for node in ast.walk(TREE) if isinstance(node, ast.FunctionDef)]
-    return {f"{node.name}, line {node.lineno}": size_of(node) for node in functions}
-
-
-def size_of(node: ast.FunctionDef) -> int:
-    assert node.end_lineno
-    return node.end_lineno - node.lineno + 1
+    ends = {f"{node.name}, line {node.lineno}": (node, node.end_lineno or 0) for node in functions}
+    return {name: end - node.lineno + 1 for name, (node, end) in ends.items()}
 
 
 def test_functions_are_short() -> None:

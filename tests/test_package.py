@@ -72,16 +72,11 @@ def test_changelog_begins_with_this_version() -> None:
 # ---------------------------------------------------------------- one file is enough to try it
 
 
-def inline_metadata(path: Path) -> str:
-    """The block of a script that PEP 723 defines, without its comment signs."""
-    form = r"(?m)^# /// script$\s(?P<content>(^#(| .*)$\s)+)^# ///$"
-    (block,) = re.finditer(form, path.read_text(encoding="utf-8"))
-    return re.sub(r"(?m)^# ?", "", block["content"])
-
-
 def test_inline_metadata_is_that_of_the_package() -> None:
     tomllib = pytest.importorskip("tomllib", reason="Python 3.10 cannot read TOML")
-    script = tomllib.loads(inline_metadata(ROOT / "agentfmt.py"))
+    form = r"(?m)^# /// script$\s(?P<content>(^#(| .*)$\s)+)^# ///$"  # as PEP 723 defines it
+    (block,) = re.finditer(form, (ROOT / "agentfmt.py").read_text(encoding="utf-8"))
+    script = tomllib.loads(re.sub(r"(?m)^# ?", "", block["content"]))
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert script == {key: project[key] for key in ("requires-python", "dependencies")}
 

@@ -5,7 +5,6 @@ The streams stand beside the checkout, in shared/captures and shared/recordings.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import itertools
 import json
@@ -49,14 +48,6 @@ SHORT = 10_000  # bytes: longer streams are not fed byte by byte
 @functools.cache
 def lines_of(path: str) -> list[bytes]:
     return content(path).splitlines(keepends=True)
-
-
-def objects_of(path: str) -> Iterator[dict[str, Any]]:
-    for line in lines_of(path):
-        with contextlib.suppress(ValueError):
-            value = json.loads(line)
-            if isinstance(value, dict):
-                yield value
 
 
 def short_enough(data: bytes) -> Iterator[bytes]:
@@ -415,7 +406,9 @@ CRASHING = (("-v",), ("-t", "cursor"), VIEWS["redacted"], ("-t", "atif"))
 # Streams in folders, and those of an agent that were made by hand.
 GROUPS: dict[str, list[list[Any]]] = {}
 for place in PATHS:
-    GROUPS.setdefault(os.path.dirname(place), []).append([*objects_of(place)])
+    GROUPS.setdefault(os.path.dirname(place), []).append(
+        [*filter(None, map(agentfmt.object_in, lines_of(place)))]
+    )
 for name, told in STREAMS.items():
     GROUPS.setdefault(name.partition("-")[0], []).append(told.lines)
 

@@ -107,26 +107,7 @@ def test_tokens_are_found_and_near_misses_left(grammar: Grammar) -> None:
         assert hide(text) == text
 
 
-SURROUNDINGS = [
-    pytest.param("see {} there", id="blanks"),
-    pytest.param("'{}'", id="quotes"),
-    pytest.param("({})", id="brackets"),
-    pytest.param("a\n{}\nb", id="lines"),
-    pytest.param("a\r\n{}\r\nb", id="CRLF"),
-    pytest.param(r"a\n{}\nb", id="escapes"),
-    pytest.param(r"a\\n{}\"", id="escapes-twice"),
-    pytest.param("\x1b[31m{}\x1b[0m", id="colour"),
-    pytest.param(r"\u001b[1;31m{}\u001b[0m", id="escaped-colour"),
-    pytest.param("é{} ü", id="letters-beyond-ASCII"),
-    pytest.param("x={}", id="assigned"),
-    pytest.param("/?a=b%26c%3d{}", id="URL"),
-    pytest.param(r"a\u0026c\u003d{}", id="escaped-twice-by-numbers"),
-    pytest.param("a,{},b", id="commas"),
-    pytest.param("\ud83d{} \ud83d", id="lone-surrogates"),
-]
-
-
-@pytest.mark.parametrize("surroundings", SURROUNDINGS)
+@pytest.mark.parametrize("surroundings", table("redacted.txt", "surroundings", named=True))
 def test_tokens_are_found_anywhere(surroundings: str) -> None:
     def missed(planted: Planted) -> bool:
         hidden = hide(surroundings.format(planted.text))
@@ -136,7 +117,7 @@ def test_tokens_are_found_anywhere(surroundings: str) -> None:
     assert [row for row in templates if missed(made(row[1]))] == []
 
 
-@pytest.mark.parametrize("surroundings", SURROUNDINGS)
+@pytest.mark.parametrize("surroundings", table("redacted.txt", "surroundings", named=True))
 @pytest.mark.parametrize("ascii_only", [True, False])
 def test_lines_that_hold_a_token_are_looked_at(surroundings: str, ascii_only: bool) -> None:
     """What is searched first in raw lines knows all that JSON may put before a token."""

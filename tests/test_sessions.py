@@ -14,19 +14,7 @@ from typing import Any
 
 import pytest
 from planting import redact
-from support import (
-    SAME,
-    Ended,
-    as_line,
-    content,
-    convert,
-    corpus,
-    label,
-    returned,
-    table,
-    use,
-    whole_run,
-)
+from support import SAME, Ended, as_line, content, convert, corpus, label, returned, table, use
 
 import agentfmt
 
@@ -87,8 +75,9 @@ def test_a_run_that_stands_in_two_files_counts_once() -> None:
     assert len(convert(both, "-t", "runs", "--fail-on", "command=git push*").objects) == 4
     odd = re.sub(rb'"uuid":"[^"]*"', b'"uuid":{"a":1}', SAMPLE)
     assert len(runs({"one": [odd], "two": [odd]})) == 2
-    stream = whole_run().replace(b"{", b'{"uuid":"1",', 1)
-    assert len(runs({"one": [stream], "two": [stream], "three": [whole_run()]})) == 2
+    nameless = Path(__file__).with_name("sample.ndjson").read_bytes()
+    stream = nameless.replace(b"{", b'{"uuid":"1",', 1)
+    assert len(runs({"one": [stream], "two": [stream], "three": [nameless]})) == 2
     cut = stream[: stream.rindex(b"\n", 0, -1) + 1]
     assert len(runs({"cut": [cut], "whole": [stream]})) == 2
     ended = convert({"one": [stream], "two": [stream]}, "-t", "runs", "--fail-on", "write")

@@ -156,12 +156,12 @@ FRAGMENTS = st.one_of(
 )  # fmt: skip
 
 
-def paired(texts: list[str]) -> str:
-    """A high and a low surrogate side by side are one character."""
-    return "".join(texts).encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
-
-
-TEXTS = st.lists(FRAGMENTS, min_size=1, max_size=9).map(paired).filter(bool)
+TEXTS = (
+    st.lists(FRAGMENTS, min_size=1, max_size=9)
+    .map("".join)
+    .map(agentfmt.join_surrogates)
+    .filter(bool)
+)
 KNOWN = {"k": ["known value", "two\nlines"]}
 
 
