@@ -8435,6 +8435,7 @@ MEANT = (
     (r"(command.*?)(?: and|,)?\s((?:tool|status|subtype|session|run)!?=.*)", r"\1,\2"),
     (rf"(?!{SEVERAL}\Z)(?:({NAME}) and (.+)|({NAME}) ({STATUS}))", r"\1\3,\2\4"),
     (rf"((?!target|command){KEY}!?=.+) and ({NAME}|{STATUS})", r"\1,\2"),
+    (rf"not ({NAME}|{STATUS})", r"!\1"),
     (rf"(!?)\s*({STATUS})", r"status\1=\2"),
     (r"(command!?=)(?:\w+=\S* )+(.*)", r"\1\2"),
     (r"(command!?=)=(.*[*?].*)", r"\1\2"),
@@ -8499,9 +8500,10 @@ def meant_by(term: str) -> str:
 
 def all_meant_by(text: str) -> str:
     """What the terms of a selector mean: what one row makes may be what another is for."""
-    before = None
-    while text != before:
+    for _ in MEANT:
         before, text = text, ",".join(map(meant_by, BETWEEN_TERMS.split(text)))
+        if text == before:
+            break
     return text
 
 
