@@ -7403,11 +7403,15 @@ class RunNotes:
         noted = event.parent_tool_use_id, event.unprinted, time.monotonic(), event
         self.calls[event.call_id] = OpenCall("", None, *noted)
 
-    def unfinished(self) -> Iterator[FinishedCall]:
-        """The calls that were still open when the run ended, and are shown, inner ones first."""
-        for call in sorted(self.calls.values(), key=lambda call: -len(self.ancestors(call.parent))):
-            if call.event and not call.unprinted:
-                finished = FinishedCall(call.event, call, self.cwd)
+    def unfinished(self, renew: Callable[[Event], None]) -> Iterator[FinishedCall]:
+        """The calls that were still open when the run ended, and are shown, inner ones first.
+        ``renew`` hides in their starts what has become known since."""
+        going = [call for call in self.calls.values() if call.event]
+        for call in going:
+            renew(cast("Event", call.event))
+        for call in sorted(going, key=lambda call: -len(self.ancestors(call.parent))):
+            if not call.unprinted:
+                finished = FinishedCall(cast("Event", call.event), call, self.cwd)
                 finished.status = STILL_OPEN
                 yield finished
 
@@ -10767,6 +10771,12 @@ class EventRedactor:
         spans = merged([*shown_in(text, self.learnt)]) if self.scanner else []
         return splice(text, markers_for(spans))
 
+    def renew(self, event: Event) -> None:
+        """Hide in an event, too, what has become known since it was redacted."""
+        raw = event.raw or encode_json(details(event)) if self.learnt.forms else b""
+        if (shown := self.without_copies(raw)) != raw:
+            event.raw, event.decoded = shown, None
+
     def prose(self, line: str, due: str) -> tuple[str, str]:
         """Redact a line that is no event. Returns also what the next line may go on with, which is
         its ``due``: a private key, a known value, or a name whose value is to come. The line may
@@ -11825,7 +11835,7 @@ class Follower(Writer):
         if event.finished_call and not event.unprinted:
             self.did(record, event.finished_call)
         if ends_run(event):
-            for call in record.notes.unfinished():
+            for call in record.notes.unfinished(self.notes.reporter.redaction.renew):
                 self.did(record, call)
 
 
@@ -11939,6 +11949,7 @@ class Text(Follower):
         elif ends_run(event):
             for call in record.going.values():
                 if not call.unprinted:
+                    self.notes.reporter.redaction.renew(call)
                     self.notice(record, plain_action(tool_of(call)[0], STILL_OPEN))
         if self.live and self.detail and event.type == "tool_call":
             self.set_todos(event, record)

@@ -756,6 +756,17 @@ def test_a_value_that_was_hidden_for_its_name_is_known_from_there_on(
         assert to not in ("markdown", "html") or COPIED not in shown_  # written when all is known
 
 
+@pytest.mark.parametrize("to", ["text", "calls", "otlp", "atif"])
+def test_an_open_call_is_told_when_its_run_ends(to: str) -> None:
+    """What became known since it began is hidden."""
+    args = {"args": {"command": f"run {COPIED}"}}
+    begun = event("tool_call", subtype="started", call_id="c", tool_call={"shellToolCall": args})
+    flags = ("-d",) if to == "text" else ()
+    ended = redact(init() + begun + SHOWN["prompt"] + result(), "-t", to, *flags, "-r", "secrets")
+    assert b"run [REDACTED:" in ended.stdout
+    assert COPIED.encode() not in ended.stdout
+
+
 @pytest.mark.parametrize("text", table("redacted.txt", "what was hidden once stays hidden"))
 @pytest.mark.parametrize("to", ["stream-json", "text", "markdown", "html"])
 def test_what_was_hidden_once_stays_hidden(text: str, to: str) -> None:
