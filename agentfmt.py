@@ -7801,7 +7801,8 @@ def started_by(words: Sequence[str], hidden: str, *, fed: Fed = None) -> Iterato
             continue
         name, rest = base_name(word), words[at + 1 :]
         program = NAME_END.sub("", name)
-        if rest[-1:] in (["-h"], ["-V"]) or not HELP.isdisjoint(rest):
+        about = ["-h"] if program in ("ctest", "mvn") else ["-h", "-V"]
+        if (rest and rest[-1] in about) or not HELP.isdisjoint(rest):
             hidden = hidden or "its option"
         for spelled in dict.fromkeys((name, program)):
             yield ShellCommand([spelled, *rest], hidden)
@@ -7840,7 +7841,7 @@ def read_text(text: str, needed: int) -> Iterator[ShellCommand]:
 def inner_words(program: str, rest: Sequence[str]) -> Iterator[tuple[int, str, int]]:
     """Where commands may begin behind a program, each with what hides its end, and how much of it
     has to be known: the first behind known words; of others that only the shell knows nothing."""
-    if (begin := first_inner(program, rest)) == NOWHERE:
+    if (begin := first_inner(program, rest)) == NOWHERE or joined_line(program, rest):
         return
     if len(rest) > MAX_INNER:
         raise UnclearError
@@ -7849,9 +7850,10 @@ def inner_words(program: str, rest: Sequence[str]) -> Iterator[tuple[int, str, i
     first = next((at for at in inner if at >= known), NOWHERE)
     others = A_LINE if program in TAKES_LINES else LIKELY if known < NOWHERE else GUESSED
     for at in inner:
-        if at == first or not base_name(rest[at]).startswith(UNKNOWN):
+        is_line = others == A_LINE and ENDS_WORD.search(rest[at])
+        if at == first or is_line or not base_name(rest[at]).startswith(UNKNOWN):
             hides = program in HIDES_STATUS or at != known
-            need = CERTAIN if at == first else others
+            need = CERTAIN if at == first and at in (known, begin) else others
             if "--" in rest[at:] and re.fullmatch(TEXTS.get(plain_name(program), "(?!)"), "--"):
                 need = LIKELY  # the name of a place: mise exec node@20 -- x
             yield at, f"{program} {rest[min(known, at)]}" if hides else "", need
@@ -7864,6 +7866,8 @@ def scripts_of(program: str, rest: Sequence[str], hidden: str, fed: Fed) -> Iter
         raise UnclearError
     if program in JOINING:
         yield from read_script(" ".join(rest) if len(rest) < MAX_INNER else UNKNOWN, hidden)
+    elif line := joined_line(program, rest):
+        yield from read_script(line, hidden)
     elif plain_name(program) in SHELL_NAMES:
         known = count_known(program, rest)
         flag = next((at for at, word in enumerate(rest) if SCRIPT.fullmatch(word)), 0)
@@ -7884,6 +7888,13 @@ def scripts_of(program: str, rest: Sequence[str], hidden: str, fed: Fed) -> Iter
         known = count_known(program, rest) if is_starter(program) else NOWHERE
         if known == len(rest) or program == "at":
             yield from read_input(fed, hidden or ("" if program in READ_LINES else program))
+
+
+def joined_line(program: str, rest: Sequence[str]) -> str:
+    """The line of several words that ssh makes, for the shell of its host, if one has signs."""
+    words = rest[count_known(program, rest) :] if program == "ssh" else []
+    several = len(words) > 1 and not words[0].startswith("-")
+    return " ".join(words) if several and re.search(r"[;&|\n]", "".join(words)) else ""
 
 
 def read_script(script: str, hidden: str) -> Iterator[ShellCommand]:
@@ -8001,7 +8012,7 @@ SHELL_NAMES = frozenset(
 UNTOLD = regex(r"(?i:(?:pwsh|powershell)\b.* -e(?:c|nc[a-z]*)?(?: |\Z))|git .*\balias\.")
 PIPES = ("<(", "$@", "/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 SCRIPT = regex("-[a-zA-Z]*[cC][a-zA-Z]*|--(?:session-)?commands?")  # precedes that of a shell
-READ_LINES = ("ssh", "su", "runuser", "sudo", "doas", "chroot")  # with a shell, given no command
+READ_LINES = ("ssh", "su", "runuser", "sudo", "doas", "chroot", "wsl")  # given no command
 JOINING = ("eval", "iex", "Invoke-Expression")  # their words make one script
 TELLS = {
     **dict.fromkeys(("nix", "nix-shell"), "-c|--command|--run"),
