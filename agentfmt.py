@@ -7403,15 +7403,14 @@ class RunNotes:
         noted = event.parent_tool_use_id, event.unprinted, time.monotonic(), event
         self.calls[event.call_id] = OpenCall("", None, *noted)
 
-    def unfinished(self, renew: Callable[[Event], None]) -> Iterator[FinishedCall]:
+    def unfinished(self, renew: Callable[[Event | None], None]) -> Iterator[FinishedCall]:
         """The calls that were still open when the run ended, and are shown, inner ones first.
         ``renew`` hides in their starts what has become known since."""
-        going = [call for call in self.calls.values() if call.event]
-        for call in going:
-            renew(cast("Event", call.event))
-        for call in sorted(going, key=lambda call: -len(self.ancestors(call.parent))):
-            if not call.unprinted:
-                finished = FinishedCall(cast("Event", call.event), call, self.cwd)
+        for call in self.calls.values():
+            renew(call.event)
+        for call in sorted(self.calls.values(), key=lambda call: -len(self.ancestors(call.parent))):
+            if call.event and not call.unprinted:
+                finished = FinishedCall(call.event, call, self.cwd)
                 finished.status = STILL_OPEN
                 yield finished
 
@@ -10782,9 +10781,11 @@ class EventRedactor:
         spans = merged([*shown_in(text, self.learnt)]) if self.scanner else []
         return splice(text, markers_for(spans))
 
-    def renew(self, event: Event) -> None:
-        """Hide in an event, too, what has become known since it was redacted."""
-        raw = event.raw or encode_json(details(event)) if self.learnt.forms else b""
+    def renew(self, event: Event | None) -> None:
+        """Hide in an event, if any, what has become known since it was redacted."""
+        if not (event and self.learnt.forms):
+            return
+        raw = event.raw or encode_json(details(event))
         if (shown := self.without_copies(raw)) != raw:
             event.raw, event.decoded = shown, None
 
@@ -11843,10 +11844,15 @@ class Follower(Writer):
         """Report a call that ends; at a run's end all open ones."""
         if self.detail and (notice := notice_action(event)):
             self.notice(record, notice)
-        if event.finished_call and not event.unprinted:
-            self.did(record, event.finished_call)
+        redaction: EventRedactor = self.notes.reporter.redaction
+        if (ended := event.finished_call) and not event.unprinted:
+            if redaction.learnt.forms:
+                calls, above = record.notes.calls, record.notes.ancestors(ended.parent)
+                for begun in (ended.start, *(calls.get(each, NOT_BEGUN) for each in above)):
+                    redaction.renew(begun.event)
+            self.did(record, ended)
         if ends_run(event):
-            for call in record.notes.unfinished(self.notes.reporter.redaction.renew):
+            for call in record.notes.unfinished(redaction.renew):
                 self.did(record, call)
 
 

@@ -756,15 +756,19 @@ def test_a_value_that_was_hidden_for_its_name_is_known_from_there_on(
         assert to not in ("markdown", "html") or COPIED not in shown_  # written when all is known
 
 
+@pytest.mark.parametrize("ends", [True, False])
 @pytest.mark.parametrize("to", ["text", "calls", "otlp", "atif"])
-def test_an_open_call_is_told_when_its_run_ends(to: str) -> None:
-    """What became known since it began is hidden."""
-    args = {"args": {"command": f"run {COPIED}"}}
-    begun = event("tool_call", subtype="started", call_id="c", tool_call={"shellToolCall": args})
-    flags = ("-d",) if to == "text" else ()
-    ended = redact(init() + begun + SHOWN["prompt"] + result(), "-t", to, *flags, "-r", "secrets")
-    assert b"run [REDACTED:" in ended.stdout
-    assert COPIED.encode() not in ended.stdout
+def test_what_a_call_began_with_is_told_at_its_end(to: str, ends: bool) -> None:
+    """Or its run's: what became known since is hidden."""
+    calls = {"started": {"args": {"command": f"run {COPIED}"}}, "completed": {"result": {}}}
+    lines = [
+        event("tool_call", subtype=name, call_id="c", tool_call={"shellToolCall": call})
+        for name, call in [*calls.items()][: 1 + ends]
+    ]
+    data = init() + lines[0] + SHOWN["prompt"] + b"".join(lines[1:]) + result()
+    shown = redact(data, "-t", to, *(("-d",) if to == "text" else ()), "-r", "secrets").stdout
+    assert b"run [REDACTED:" in shown
+    assert COPIED.encode() not in shown
 
 
 @pytest.mark.parametrize("text", table("redacted.txt", "what was hidden once stays hidden"))
