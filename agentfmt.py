@@ -8027,15 +8027,16 @@ RUNNERS = (
 )
 TEXTS = {
     **dict.fromkeys(
-        ": [ [[ ack ag agentfmt apk apt apt-get awk basename black bzip2 cat cd chgrp chmod chown "
-        "claude cmp codex column comm cp curl cut date dd declare deno df diff dirname dnf dotnet "
-        "dpkg du echo egrep eslint exit export expr fgrep file flutter fold gawk gemini glab grep "
-        "gzip hash head hexdump id java javac jest journalctl jq kill killall ln local logger ls "
-        "make md5sum mkdir mktemp mv mypy mysql nl node notify-send od pacman paste patch pgrep "
-        "php pip pkill playwright prettier printf ps psql pushd pytest read readlink realpath "
-        "return rg rm rmdir rpm ruby ruff say scp sed seq service sha256sum shasum sleep sort "
-        "sqlite3 stat strings systemctl tail tee test touch tr tree true truncate type uniq unset "
-        "unzip vitest wc wget whereis which winget yq yum zip zypper".split(), "(?!)"),
+        ": [ [[ ack ag agentfmt apk apt apt-get awk aws basename black bzip2 cat cd chgrp chmod "
+        "chown claude cmp codex column comm cp curl cut date dd declare deno df diff dirname dnf "
+        "dotnet dpkg du echo egrep eslint exit export expr fgrep file flutter fold gawk gemini "
+        "glab grep gsutil gzip hash head helm hexdump id java javac jest journalctl jq kill "
+        "killall ln local logger ls make md5sum mkdir mktemp mv mypy mysql nl node notify-send od "
+        "pacman paste patch pgrep php pip pkill playwright prettier printf ps psql pushd pytest "
+        "read readlink realpath return rg rm rmdir rpm ruby ruff say scp sed seq service "
+        "sha256sum shasum sleep sort sqlite3 stat strings systemctl tail tee terraform test touch "
+        "tr tree true truncate type uniq unset unzip vitest wc wget whereis which winget yq yum "
+        "zip zypper".split(), "(?!)"),
     **dict.fromkeys([*DOCKERS, *RUNNERS, *"asdf kubectl oc lxc incus opam stack".split()], RUN),
     **dict.fromkeys("npm bun mise pixi hatch pdm go uv nix guix devbox devenv coverage".split(),
                     RUN + "|x|dlx|tool|start|shell|develop|-m|-c|--command|--call"),
@@ -8419,15 +8420,18 @@ def compile_term(term: Term) -> re.Pattern[str]:
     """A command may have words behind it, and what is in a directory is the directory, too."""
     import fnmatch
 
-    globs = [term.glob.removeprefix("=")]
+    globs, ahead = [term.glob.removeprefix("=")], ""
     if term.key == "path":
+        if not re.match(r"\.\.?(?:/|\Z)", term.glob):  # .* is no ./x or ../x, nor is */x ./x
+            ahead = r"(?!\.\.?/)" if term.glob[:1] in (".", "?", "[") else r"(?!\./)"
         named = globs[0].removesuffix("/*")
         globs = [named, named.replace("**/", ""), named.replace("[", "[[]")]  # app/[id]/page.tsx
         globs += [f"{name}/*" for name in globs]
     elif term.key == "command" and term.glob[:1] != "=" and term.glob[-1:] != "*":
         globs.append(f"{term.glob} *")
     any_case = re.IGNORECASE if term.key in ("tool", "word") else 0
-    return re.compile("|".join(map(fnmatch.translate, globs)), any_case)
+    either = "|".join(map(fnmatch.translate, globs))
+    return re.compile(f"{ahead}(?:{either})", any_case)
 
 
 # Names that a term may have without a wildcard: types, and any agent's names of tools.
