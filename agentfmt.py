@@ -8430,8 +8430,8 @@ def compile_term(term: Term) -> re.Pattern[str]:
     elif term.key == "command" and term.glob[:1] != "=" and term.glob[-1:] != "*":
         globs.append(f"{term.glob} *")
     any_case = re.IGNORECASE if term.key in ("tool", "word") else 0
-    either = "|".join(map(fnmatch.translate, globs))
-    return re.compile(f"{ahead}(?:{either})", any_case)
+    pattern = ahead + f"(?:{'|'.join(map(fnmatch.translate, globs))})"
+    return re.compile(pattern, any_case)
 
 
 # Names that a term may have without a wildcard: types, and any agent's names of tools.
