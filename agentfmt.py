@@ -7853,7 +7853,7 @@ def inner_words(program: str, rest: Sequence[str]) -> Iterator[tuple[int, str, i
         if at == first or is_line or not base_name(rest[at]).startswith(UNKNOWN):
             hides = program in HIDES_STATUS or at != known
             need = CERTAIN if at == first and at in (known, begin) else others
-            if "--" in rest[at:] and re.fullmatch(TEXTS.get(plain_name(program), "(?!)"), "--"):
+            if "--" in rest[at:] and TEXTS.get(plain_name(program), "").startswith(RUN):
                 need = LIKELY  # the name of a place: mise exec node@20 -- x
             yield at, f"{program} {rest[min(known, at)]}" if hides else "", need
 
