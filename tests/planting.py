@@ -120,11 +120,6 @@ setattr(Sampler, "in", Sampler.in_)
 CATEGORIES = {"CATEGORY_WORD": r"\w", "CATEGORY_SPACE": r"\s", "CATEGORY_NOT_SPACE": r"\w"}
 
 
-@functools.cache
-def class_of(pattern: str) -> str:
-    return "".join(filter(re.compile(pattern).match, map(chr, range(33, 127))))
-
-
 def characters(parsed: Any) -> str:
     """The printable characters of a class; of one that excludes some, letters and digits."""
     found = set[str]()
@@ -134,7 +129,8 @@ def characters(parsed: Any) -> str:
         elif str(kind) == "RANGE":
             found.update(map(chr, range(value[0], value[1] + 1)))
         elif str(kind) == "CATEGORY":
-            found.update(class_of(CATEGORIES[str(value)]))
+            pattern = re.compile(CATEGORIES[str(value)])
+            found.update(filter(pattern.match, map(chr, range(33, 127))))
     if str(parsed[0][0]) == "NEGATE":
         return "".join(char for char in ALPHABETS["alnum"] if char not in found)
     return "".join(sorted(found))

@@ -373,18 +373,13 @@ ESCAPES = {r"\(aq": "'", r"\(dq": '"', r"\&": "", r"\fB": "", r"\fP": "", r"\-":
            r"\[u2713]": "✓", r"\[u2717]": "✗"}  # fmt: skip
 
 
-def plain_text(roff: str) -> str:
-    for escape, char in ESCAPES.items():
-        roff = roff.replace(escape, char)
-    return roff
-
-
 def displays(page: str, heading: str) -> list[str]:
     """What a page of the manual shows literally below a heading, before the next."""
     below = re.split(rf"^\.S[sh] {heading}\n", page, flags=re.MULTILINE)[1]
     text = re.split(r"^\.S[sh] ", below, flags=re.MULTILINE)[0]
     blocks = re.findall(r"^\.Bd -literal[^\n]*\n(.*?)^\.Ed$", text, re.DOTALL | re.MULTILINE)
-    return [plain_text(block) for block in blocks]
+    escape = re.compile("|".join(map(re.escape, ESCAPES)))
+    return [escape.sub(lambda found: ESCAPES[found[0]], block) for block in blocks]
 
 
 def content(*path: str) -> bytes:

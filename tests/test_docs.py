@@ -112,12 +112,6 @@ def parameters() -> list[click.Option]:
     return [parameter for parameter in found if isinstance(parameter, click.Option)]
 
 
-def option_of(parameter: click.Option) -> Option:
-    kind = parameter.type
-    choices = tuple(kind.choices) if isinstance(kind, click.Choice) else ()
-    return (*sorted(parameter.opts, key=len), *parameter.secondary_opts), choices
-
-
 def options_of_manual() -> list[Option]:
     text = part(section(MANUAL, "DESCRIPTION"), r"The options are as follows:", r"\.Ss ")
     found = []
@@ -130,7 +124,10 @@ def options_of_manual() -> list[Option]:
     return found
 
 
-OPTIONS = [option_of(parameter) for parameter in parameters()]
+OPTIONS: list[Option] = [
+    ((*sorted(each.opts, key=len), *each.secondary_opts), tuple(getattr(each.type, "choices", ())))
+    for each in parameters()
+]
 
 
 def test_the_manual_has_all_options_and_no_others() -> None:
