@@ -6937,7 +6937,7 @@ class Sessions:
             self.table.pop(current.key, None)  # it was resumed
             current.key, current.anonymous = session_key(name), False
             return self.enter(current), True
-        if not (name or event.type):
+        if not (name or event.type) and "id" in details(event):
             line = Node(details(event))
             if asked := [one for one in self.table.values() if one.translator.is_answered(line)]:
                 return self.enter(asked[-1]), True
