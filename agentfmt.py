@@ -5719,11 +5719,10 @@ class Cline(Translator):
         failed = any(part["success"] is False or part["error"] is not None for part in parts)
         texts = [as_text(part["error"]) or as_text(part["result"]) for part in parts]
         text = as_text(output) or "\n".join(filter(None, texts))
-        codes = [find_code(self.exit_code, part) for part in texts]
+        codes = filter(None, [find_code(self.exit_code, part) for part in texts])
         took = dict.fromkeys(("executionTime", "durationMs"), event["durationMs"])
-        more: dict[str, Any] = {"failed": failed, "facts": took}
-        more["code"] = next(filter(None, codes), None)
-        self.answer(event["toolCallId"], text, error=event["error"], **more)
+        identity, error, code = event["toolCallId"], event["error"], next(codes, None)
+        self.answer(identity, text, error=error, failed=failed, code=code, facts=took)
 
 
 # Arguments of Cline's tools that are lists, one item for each thing to do: Cursor's names, and the
@@ -7818,8 +7817,8 @@ def started_by(words: Sequence[str], hidden: str, *, fed: Fed = None) -> Iterato
             continue  # what it might start has begun by the same guess
         for to, why, need in inner_words(program, rest):
             why, to = hidden or why, at + 1 + to
-            before, needed = begun.get(to, (why, need))
-            begun[to] = before and why, max(needed, need)
+            before, least = begun.get(to, (why, need))
+            begun[to] = before and why, max(least, need)
 
 
 # A command that another may start: nobody knows; a known program might; if it is a line; it does.
@@ -7847,13 +7846,15 @@ def inner_words(program: str, rest: Sequence[str]) -> Iterator[tuple[int, str, i
     known = count_known(program, rest) if is_starter(program) else NOWHERE
     inner = [at for at in range(begin, len(rest)) if not NO_PROGRAM.match(rest[at])]
     first = next((at for at in inner if at >= known), NOWHERE)
+    names = rest if TEXTS.get(plain_name(program), "").startswith(RUN) else ()
+    last = max((at for at, word in enumerate(names) if word == "--"), default=-1)
     others = A_LINE if program in TAKES_LINES else LIKELY if known < NOWHERE else GUESSED
     for at in inner:
         is_line = others == A_LINE and ENDS_WORD.search(rest[at])
         if at == first or is_line or not base_name(rest[at]).startswith(UNKNOWN):
             hides = program in HIDES_STATUS or at != known
             need = CERTAIN if at == first and at in (known, begin) else others
-            if "--" in rest[at:] and TEXTS.get(plain_name(program), "").startswith(RUN):
+            if at <= last:
                 need = LIKELY  # the name of a place: mise exec node@20 -- x
             yield at, f"{program} {rest[min(known, at)]}" if hides else "", need
 
@@ -12406,9 +12407,9 @@ def words_html(text: str, *, for_github: bool = False) -> str:
 def said_in_markdown(text: str) -> str:
     """Words as HTML in a report in Markdown, where an empty line would end it. A line without any
     markup stays as it is."""
-    return (
-        text if has_no_markup(text) else EMPTY_LINE.sub("&#10;", words_html(text, for_github=True))
-    )
+    if has_no_markup(text):
+        return text
+    return EMPTY_LINE.sub("&#10;", words_html(text, for_github=True))
 
 
 def has_no_markup(text: str) -> bool:
@@ -14262,12 +14263,11 @@ def doubts_about_secrets(given: dict[str, Any]) -> Iterator[str]:
 
 def doubts_about_selectors(given: dict[str, Any], view: View) -> Iterator[str]:
     """What selects events, where lines are about whole runs, and nothing else shows events."""
-    if given["to"] in ("json", "runs") and view.actions == "none":
+    to = given["to"]
+    if to in ("json", "runs") and view.actions == "none":
         for choice in (*given["only"], *given["drop"]):
             if not (choice.of_run().terms or choice.names("result")):
-                what = (
-                    f"{escape(choice.text)} selects events, and -t {given['to']} shows whole runs"
-                )
+                what = f"{escape(choice.text)} selects events, and -t {to} shows whole runs"
                 yield f"{what}: select them by run= or session="
 
 
